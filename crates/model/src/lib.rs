@@ -1,0 +1,25 @@
+//! The nouns that every part of lowtide shares.
+//!
+//! A run is a stream of [`Event`]s: who was alive ([`Process`]), what was measured at each tick
+//! ([`Tick`]), what could not be seen ([`Note`]), how it ended ([`RunEnd`]). Live collection, a
+//! recording and a file of somebody else's tool all become this stream; the analysis turns it into a
+//! [`Report`], and the report is all that a reader of lowtide ever sees.
+//!
+//! Invariant: nothing here does I/O or knows the time of day.
+
+mod bytes;
+mod event;
+mod process;
+mod report;
+mod span;
+mod tick;
+
+pub use bytes::{Bytes, ParseBytesError, Rate};
+pub use event::{Event, ExitStatus, Mode, Note, NoteKind, Notice, RunEnd, RunInfo, Signal, WatchCost};
+pub use process::{Exit, ProcId, Process, Role};
+pub use report::{
+    Class, CostReport, Cycle, Finding, Growth, Hypothesis, HypothesisState, Kind, LimitReport, OomForecast, ProcessRef,
+    ProcessReport, Report, RunSummary, SCHEMA, SamplingReport, Verdict,
+};
+pub use span::Seconds;
+pub use tick::{Cgroup, CgroupId, CgroupSample, CgroupVersion, ProcSample, Rollup, SystemSample, Tick};

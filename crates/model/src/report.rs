@@ -1,0 +1,349 @@
+//! The answer: `lowtide.report/1`. Field names are a contract with other programs; more may be added.
+
+use serde::Serialize;
+
+use crate::{Bytes, Role};
+
+/// The version of the JSON that [`Report`] becomes.
+pub const SCHEMA: &str = "lowtide.report/1";
+
+/// Is it a leak?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The low tide rises, and a ceiling is ruled out as far as that can be done from what was seen.
+    Leak,
+    /// The low tide rises; that it stops by itself is not yet ruled out.
+    LikelyLeak,
+    /// No growth above the detectable rate, or growth that was seen to stop.
+    NoLeak,
+    /// Not enough data; the report says how much is missing.
+    Undecided,
+}
+
+/// What sort of thing a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names are the documentation: DESIGN's words")]
+pub enum Class {
+    Leak,
+    BoundedGrowth,
+    AllocatorRetention,
+    GpuReservedGrowth,
+    Spikes,
+    Sawtooth,
+    Overhead,
+    FileCache,
+    Oom,
+    Expectation,
+    Source,
+}
+
+/// What sort of memory grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names are the documentation: DESIGN's words")]
+pub enum Kind {
+    PythonObjects,
+    Tensor,
+    AutogradGraph,
+    NativeHeap,
+    AllocatorHoles,
+    Anonymous,
+    Shmem,
+    File,
+    Processes,
+    Fds,
+    Threads,
+    Maps,
+    GpuAllocated,
+    GpuReserved,
+    GpuOutside,
+}
+
+/// The unit in which a growth's interval is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names are the documentation")]
+pub enum Cycle {
+    Second,
+    Step,
+    Cycle,
+}
+
+/// How fast it grows. For [`Kind::Processes`], [`Kind::Fds`], [`Kind::Threads`] and [`Kind::Maps`] the rates
+/// count pieces, not bytes, and [`Growth::unit`] says so.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Growth {
+    /// Per second.
+    pub bytes_per_second: f64,
+    /// Per optimizer step, where steps are known.
+    pub bytes_per_step: Option<f64>,
+    /// Per natural cycle of the run, where one was found.
+    pub bytes_per_cycle: Option<f64>,
+    /// 95 % interval of the rate, in the unit of `per`.
+    pub ci95: [f64; 2],
+    /// What `ci95` is per.
+    pub per: Cycle,
+    /// Live bytes per step, where an inner view tells them from pages.
+    pub live_bytes_per_step: Option<f64>,
+    /// `bytes` or `count`.
+    pub unit: &'static str,
+}
+
+/// The process that a finding is about.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProcessRef {
+    /// Its pid; 0 where the finding is about a role or about no process at all.
+    pub pid: u32,
+    /// Its role, by the schema's names.
+    pub role: &'static str,
+    /// Role, finer than the schema: `forked child of the trainer`, `3 DataLoader workers`.
+    pub role_label: String,
+    /// Its command, shortened.
+    pub name: String,
+    /// Its rank.
+    pub rank: Option<u32>,
+    /// Its host.
+    pub host: String,
+}
+
+/// When memory will run out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OomForecast {
+    /// Which limit binds: `cgroup`, `system`, `shm`, `expectation`.
+    pub limit: String,
+    /// That limit.
+    pub limit_bytes: u64,
+    /// Seconds from the end of watching: low, middle, high.
+    pub seconds: Option<[f64; 3]>,
+    /// Steps from the end of watching, where steps are known.
+    pub steps: Option<[f64; 3]>,
+    /// The figures behind it, by name: `floor`, `spike`, `used`, and those of a decoded kill (`oom_kills`, ...).
+    pub numbers: std::collections::BTreeMap<String, f64>,
+}
+
+/// One thing found, with its evidence.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// What sort of thing.
+    pub class: Class,
+    /// How sure, 0 to 1.
+    pub confidence: f64,
+    /// What is used up: `ram`, `shm`, `gpu0`, `processes`, `fds`, `threads`.
+    pub resource: String,
+    /// What sort of memory.
+    pub kind: Option<Kind>,
+    /// How fast.
+    pub growth: Option<Growth>,
+    /// Who.
+    pub process: Option<ProcessRef>,
+    /// In which phase, where phases are known.
+    pub phase: Option<String>,
+    /// When it runs out.
+    pub oom: Option<OomForecast>,
+    /// One sentence for people.
+    pub text: String,
+    /// What was seen, one sentence each.
+    pub evidence: Vec<String>,
+    /// Bytes that it is about where it is no growth: a spike's height, an overhead's size, a ceiling's rise.
+    pub bytes: Option<u64>,
+}
+
+impl Finding {
+    /// A finding with nothing but its class and sentence.
+    #[must_use]
+    pub fn new(class: Class, resource: &str, text: impl Into<String>) -> Self {
+        Self {
+            class,
+            confidence: 1.0,
+            resource: resource.to_owned(),
+            kind: None,
+            growth: None,
+            process: None,
+            phase: None,
+            oom: None,
+            text: text.into(),
+            evidence: Vec::new(),
+            bytes: None,
+        }
+    }
+}
+
+/// One process in the report's tree.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProcessReport {
+    /// Its index in the run.
+    #[serde(skip)]
+    pub id: crate::ProcId,
+    /// Its parent's index.
+    #[serde(skip)]
+    pub parent: Option<crate::ProcId>,
+    /// Its pid.
+    pub pid: u32,
+    /// Its parent's pid.
+    pub ppid: u32,
+    /// Its role by the schema's names.
+    #[serde(serialize_with = "schema_role")]
+    pub role: Role,
+    /// How the role was told.
+    pub role_reason: String,
+    /// Its rank.
+    pub rank: Option<u32>,
+    /// Its command, secrets masked.
+    pub name: String,
+    /// The one to watch.
+    pub watch: bool,
+    /// When it started, seconds after the run's start.
+    pub start_s: f64,
+    /// When it ended; `None` while it lives.
+    pub end_s: Option<f64>,
+    /// Its memory at the end, shared pages counted once where PSS could be read (else anon + shmem).
+    pub bytes: u64,
+    /// The most it had.
+    pub peak_bytes: u64,
+    /// Growth of its own low tide, bytes per second; 0 where none was established.
+    pub growth: f64,
+}
+
+fn schema_role<S: serde::Serializer>(role: &Role, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(role.schema_name())
+}
+
+/// A limit that the run lives under.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LimitReport {
+    /// `cgroup`, `system`, `shm`.
+    pub name: String,
+    /// The limit.
+    pub bytes: u64,
+    /// Used of it at the end of watching (for a cgroup its working set).
+    pub used: u64,
+    /// The cgroup's path.
+    pub path: String,
+}
+
+/// What became of one explanation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HypothesisState {
+    /// The evidence is for it.
+    Holds,
+    /// The evidence is against it.
+    RuledOut,
+    /// It could not be told.
+    Open,
+}
+
+/// An explanation that was weighed: spikes only, a slow leak, leaking workers, ...
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Hypothesis {
+    /// What it says.
+    pub name: String,
+    /// What became of it.
+    pub state: HypothesisState,
+    /// By what evidence.
+    pub evidence: String,
+    /// What to do if it holds or stays open; empty where it is ruled out.
+    pub action: String,
+}
+
+/// What watching cost the target.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CostReport {
+    /// Share of one core.
+    pub core_share: f64,
+    /// Stops of the target, milliseconds each.
+    pub stops_ms: Vec<f64>,
+    /// The recorder's RSS in bytes.
+    pub recorder_rss_bytes: u64,
+    /// The longest read of `smaps_rollup`, milliseconds.
+    pub longest_read_ms: f64,
+}
+
+/// What was sampled how often.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SamplingReport {
+    /// Ticks seen.
+    pub ticks: u64,
+    /// Median seconds between them.
+    pub interval_s: f64,
+    /// Reads of `smaps_rollup`.
+    pub rollup_reads: u64,
+    /// Processes that became too big for it.
+    pub rollup_skipped: u32,
+}
+
+/// Which run the report is about.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RunSummary {
+    /// The command, secrets masked.
+    pub command: String,
+    /// The host.
+    pub host: String,
+    /// Seconds since 1970.
+    pub started_unix_s: f64,
+    /// `run`, `attach`, or what the imported file was told to be.
+    pub source: String,
+    /// `exit 0`, `signal 9`, `still running`, `broke off`.
+    pub ended: String,
+    /// The recording's file, where there is one.
+    pub recording: Option<String>,
+}
+
+/// The whole answer. `lowtide.report/1`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Always [`SCHEMA`].
+    pub schema: &'static str,
+    /// Is it a leak?
+    pub verdict: Verdict,
+    /// One sentence.
+    pub summary: String,
+    /// What was found; the first one matters most.
+    pub findings: Vec<Finding>,
+    /// The process tree, parents before children.
+    pub processes: Vec<ProcessReport>,
+    /// The limits, the tightest first.
+    pub limits: Vec<LimitReport>,
+    /// Natural cycles seen; 0 where none were told.
+    pub cycles: u64,
+    /// Seconds watched.
+    pub duration_s: f64,
+    /// The smallest steady growth that this much watching would have found, bytes per second; `None` where nothing could be said.
+    pub detectable_bytes_per_second: Option<f64>,
+    /// Seconds still to watch until a verdict; 0 where there is one.
+    pub more_seconds_needed: f64,
+    /// What was weighed.
+    pub hypotheses: Vec<Hypothesis>,
+    /// What watching cost.
+    pub cost: CostReport,
+    /// What was sampled how often.
+    pub sampling: SamplingReport,
+    /// What could not be seen, and why.
+    pub blind_spots: Vec<String>,
+    /// Warnings that do not touch the verdict.
+    pub warnings: Vec<String>,
+    /// Which run.
+    pub run: RunSummary,
+}
+
+impl Report {
+    /// The finding that the verdict rests on, if it is growth without bound.
+    #[must_use]
+    pub fn leak(&self) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.class == Class::Leak)
+    }
+
+    /// Memory of the whole tree at the end, shared pages counted once where PSS could be read.
+    #[must_use]
+    pub fn tree_bytes(&self) -> Bytes {
+        Bytes(
+            self.processes
+                .iter()
+                .filter(|process| process.end_s.is_none() && process.role != Role::Outside)
+                .map(|process| process.bytes)
+                .sum(),
+        )
+    }
+}
