@@ -19,7 +19,7 @@ pub use event::{Event, ExitStatus, Mode, Note, NoteKind, Notice, RunEnd, RunInfo
 pub use process::{Exit, ProcId, Process, Role};
 pub use report::{
     Class, CostReport, Cycle, Finding, Growth, Hypothesis, HypothesisState, Kind, LimitReport, OomForecast, ProcessRef,
-    ProcessReport, Report, RunSummary, SCHEMA, SamplingReport, Verdict,
+    ProcessReport, Report, RoleReport, RunSummary, SCHEMA, SamplingReport, Verdict,
 };
 pub use span::Seconds;
 pub use tick::{Cgroup, CgroupId, CgroupSample, CgroupVersion, ProcSample, Rollup, SystemSample, Tick};

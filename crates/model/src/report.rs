@@ -210,6 +210,32 @@ fn schema_role<S: serde::Serializer>(role: &Role, serializer: S) -> Result<S::Ok
     serializer.serialize_str(role.schema_name())
 }
 
+/// All processes of one role together, or (with `role` empty) the whole tree. Sizes in bytes of anonymous and
+/// shared memory.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RoleReport {
+    /// The role by the schema's names; empty for the whole tree.
+    pub role: String,
+    /// What a person calls it.
+    pub label: String,
+    /// The most processes of it alive at one time.
+    pub count: u32,
+    /// The low-water mark at the end of watching.
+    pub floor_bytes: u64,
+    /// The most it had.
+    pub peak_bytes: u64,
+    /// The highest rise above the low-water mark that came back.
+    pub spike_bytes: u64,
+    /// What it has at the end.
+    pub end_bytes: u64,
+    /// The shared-memory part of `peak_bytes`; for the tree, the peak of /dev/shm.
+    pub shm_bytes: u64,
+    /// Growth of its low-water mark, bytes per second; `None` where none was established.
+    pub growth: Option<f64>,
+    /// The most that its growth can be by what was seen (95 %), bytes per second; `None` where it cannot be said yet.
+    pub growth_upper: Option<f64>,
+}
+
 /// A limit that the run lives under.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LimitReport {
@@ -304,6 +330,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// The process tree, parents before children.
     pub processes: Vec<ProcessReport>,
+    /// Memory by role, the whole tree first.
+    pub roles: Vec<RoleReport>,
     /// The limits, the tightest first.
     pub limits: Vec<LimitReport>,
     /// Natural cycles seen; 0 where none were told.
