@@ -18,8 +18,8 @@ pub use bytes::{Bytes, ParseBytesError, Rate};
 pub use event::{Event, ExitStatus, Mode, Note, NoteKind, Notice, RunEnd, RunInfo, Signal, WatchCost};
 pub use process::{Exit, ProcId, Process, Role};
 pub use report::{
-    Class, CostReport, Cycle, Finding, Growth, Hypothesis, HypothesisState, Kind, LimitReport, OomForecast, ProcessRef,
-    ProcessReport, Report, RoleReport, RunSummary, SCHEMA, SamplingReport, Verdict,
+    Class, CostReport, Cycle, ExpectationReport, ExpectationState, Finding, Growth, Hypothesis, HypothesisState, Kind,
+    LimitReport, OomForecast, ProcessRef, ProcessReport, Report, RoleReport, RunSummary, SCHEMA, SamplingReport, Verdict,
 };
 pub use span::Seconds;
 pub use tick::{Cgroup, CgroupId, CgroupSample, CgroupVersion, ProcSample, Rollup, SystemSample, Tick};

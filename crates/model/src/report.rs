@@ -274,6 +274,29 @@ pub struct Hypothesis {
     pub action: String,
 }
 
+/// What became of an expectation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExpectationState {
+    /// It was measured and it holds.
+    Kept,
+    /// It was measured and it does not hold.
+    Broken,
+    /// It could not be measured or not be told yet; it fails nothing, and is never passed silently.
+    Unknown,
+}
+
+/// An expectation of the user's and what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExpectationReport {
+    /// As the user wrote it.
+    pub text: String,
+    /// What became of it.
+    pub state: ExpectationState,
+    /// The numbers, or why it could not be told.
+    pub reason: String,
+}
+
 /// What watching cost the target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CostReport {
@@ -344,6 +367,8 @@ pub struct Report {
     pub more_seconds_needed: f64,
     /// What was weighed.
     pub hypotheses: Vec<Hypothesis>,
+    /// The user's expectations, broken ones first. The analysis leaves this empty; the command line fills it.
+    pub expectations: Vec<ExpectationReport>,
     /// What watching cost.
     pub cost: CostReport,
     /// What was sampled how often.
