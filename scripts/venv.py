@@ -51,7 +51,10 @@ def build(target: Path) -> None:
     temporary = Path(tempfile.mkdtemp(prefix=target.name + ".", dir=target.parent))
     python = str(temporary / "bin" / "python")
     steps = [
-        ([sys.executable, "-m", "venv", str(temporary)], "python3 -m venv failed: is python3-venv installed (apt-get install python3-venv)?"),
+        (
+            [sys.executable, "-m", "venv", str(temporary)],
+            "python3 -m venv failed: is python3-venv installed (apt-get install python3-venv)?",
+        ),
         (
             [python, "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check", "-r", str(REQUIREMENTS)],
             "pip could not install the requirements: is a package index reachable, and does it have them for this Python?",
