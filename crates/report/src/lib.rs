@@ -1,1 +1,16 @@
-//! Stub.
+//! REPORT: a [`lowtide_model::Report`] as text for people and as JSON for programs.
+//!
+//! Nothing is decided here: a verdict, a number or a name that the report does not hold is left out, never
+//! made up. What a report holds may come from a hostile process (its command line is its own choice), so
+//! every piece of text is escaped in one place, [`text`]'s page, before it reaches a terminal.
+
+mod json;
+mod redact;
+mod text;
+
+pub use json::json;
+pub use redact::redact;
+pub use text::{TextOptions, text};
+
+/// The JSON schema (draft 2020-12) that every output of [`json`] fulfils.
+pub const JSON_SCHEMA: &str = include_str!("../schema/lowtide.report.1.json");

@@ -1,0 +1,38 @@
+//! The report as JSON: `lowtide.report/1`.
+//!
+//! A reader may rely on every name of the contract being there. Names whose stage is not built yet (what is
+//! held, by whom, at which line, why) are there too, empty, so that a reader written today keeps working.
+
+use lowtide_model::Report;
+use serde_json::{Map, Value, json};
+
+/// The report as one pretty-printed JSON object that ends with a newline. Numbers that are not finite
+/// become `null`.
+#[must_use]
+pub fn json(report: &Report) -> String {
+    let mut value = serde_json::to_value(report).expect("a report holds only what JSON can hold");
+    for finding in objects_of(&mut value, "findings") {
+        fill_finding(finding);
+    }
+    format!("{value:#}\n")
+}
+
+fn objects_of<'a>(value: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mut Map<String, Value>> {
+    value.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut)
+}
+
+/// Adds the contract's names that the model does not have yet.
+fn fill_finding(finding: &mut Map<String, Value>) {
+    if let Some(process) = finding.get_mut("process").and_then(Value::as_object_mut) {
+        fill(process, "node", Value::Null);
+        fill(process, "round", Value::Null);
+    }
+    fill(finding, "objects", json!([]));
+    for name in ["holder", "site", "cause", "why", "fix"] {
+        fill(finding, name, Value::Null);
+    }
+}
+
+fn fill(object: &mut Map<String, Value>, name: &str, empty: Value) {
+    object.entry(name).or_insert(empty);
+}

@@ -1,0 +1,51 @@
+//! The report as text for people.
+//!
+//! The first lines answer: is it a leak, how fast, who, when does it end. Below them stand what they rest on:
+//! the process tree, memory by role, what was weighed. A line whose facts are missing is left out.
+
+mod head;
+mod page;
+mod rest;
+mod table;
+mod tables;
+mod tree;
+mod words;
+
+use lowtide_model::Report;
+use page::Page;
+
+/// How the text is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Colour by ANSI escape sequences.
+    pub color: bool,
+    /// Columns of the terminal; less than 40 counts as 40.
+    pub width: usize,
+    /// Every process, piece of evidence and limit, not only what matters most.
+    pub verbose: bool,
+}
+
+impl Default for TextOptions {
+    fn default() -> Self {
+        Self { color: false, width: 80, verbose: false }
+    }
+}
+
+/// The report as text, lines ended by `\n`. No line is wider than asked for unless a single word is, and no
+/// control character of a watched process comes through.
+#[must_use]
+pub fn text(report: &Report, options: &TextOptions) -> String {
+    let mut page = Page::new(options.width.max(40), options.color);
+    head::verdict(&mut page, report);
+    head::blame(&mut page, report, options.verbose);
+    head::end_of_memory(&mut page, report);
+    head::also(&mut page, report, options.verbose);
+    head::expectations(&mut page, report);
+    head::seen(&mut page, report, options.verbose);
+    tables::processes(&mut page, report, options.verbose);
+    tables::roles(&mut page, report);
+    rest::limits(&mut page, report, options.verbose);
+    rest::hypotheses(&mut page, report);
+    rest::warnings(&mut page, report);
+    page.finish()
+}

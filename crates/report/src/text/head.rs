@@ -1,0 +1,244 @@
+//! The first lines: the answer.
+
+use lowtide_model::{Bytes, Class, ExpectationState, Finding, OomForecast, Report, Verdict};
+
+use super::page::{GUTTER, Page, Style, columns, cut};
+use super::words;
+
+/// Evidence and side findings shown where not all was asked for.
+const SHORT_LIST: usize = 4;
+
+/// `LEAK   +446 KiB per minute (95 %: 441 to 452)      host RAM, seen over 14 cycles in 34 min`.
+pub fn verdict(page: &mut Page, report: &Report) {
+    let (style, word) = match report.verdict {
+        Verdict::Leak => (Style::Red, "LEAK"),
+        Verdict::LikelyLeak => (Style::Yellow, "LIKELY LEAK"),
+        Verdict::NoLeak => (Style::Green, "NO LEAK"),
+        Verdict::Undecided => (Style::Cyan, "UNDECIDED"),
+    };
+    let leak = report.leak();
+    let answer = match report.verdict {
+        Verdict::Leak | Verdict::LikelyLeak => leak
+            .and_then(|leak| leak.growth.as_ref().map(|growth| words::growth(growth, leak.kind)))
+            .unwrap_or_else(|| report.summary.clone()),
+        Verdict::NoLeak => smallest_seen(report),
+        Verdict::Undecided => what_it_takes(report),
+    };
+    let resource = leak.map_or_else(|| words::resource("ram"), |leak| words::resource(&leak.resource));
+    let seen = if report.cycles > 0 {
+        let cycles = words::pieces(report.cycles, "cycle", "cycles");
+        format!("{resource}, seen over {cycles} in {}", words::span(report.duration_s))
+    } else {
+        format!("{resource}, seen for {}", words::span(report.duration_s))
+    };
+    let start = if word.len() < GUTTER { GUTTER } else { word.len() + 2 };
+    let free = page.width().saturating_sub(start + columns(&answer) + columns(&seen));
+    if free >= 2 {
+        let gap = " ".repeat(start - word.len());
+        page.row(&[
+            (style, format!("{word}{gap}")),
+            (Style::Bold, answer),
+            (Style::Plain, format!("{}{seen}", " ".repeat(free))),
+        ]);
+    } else {
+        page.paragraph((style, format!("{word:<width$}", width = start - 1)), GUTTER, &[(Style::Bold, answer)]);
+        page.labelled("", &seen);
+    }
+    if report.verdict == Verdict::LikelyLeak && report.more_seconds_needed > 0.0 {
+        page.labelled(
+            "",
+            &format!("Whether it stops by itself can be told after {} more.", words::span(report.more_seconds_needed)),
+        );
+    }
+}
+
+fn smallest_seen(report: &Report) -> String {
+    match report.detectable_bytes_per_second {
+        Some(rate) => format!("steady growth of {} or more would have been seen", words::plain_rate(rate)),
+        None => "how small a leak could have been missed is not known".to_owned(),
+    }
+}
+
+fn what_it_takes(report: &Report) -> String {
+    let wait = if report.more_seconds_needed > 0.0 {
+        format!("watch {} more to tell", words::span(report.more_seconds_needed))
+    } else {
+        "watch for longer to tell".to_owned()
+    };
+    match report.detectable_bytes_per_second {
+        Some(rate) => format!("{wait}; by now only steady growth of {} or more would show", words::plain_rate(rate)),
+        None => format!("{wait}; too little was seen for any rate"),
+    }
+}
+
+/// `where`, `what` and `proof` of the finding that the verdict rests on.
+pub fn blame(page: &mut Page, report: &Report, verbose: bool) {
+    let Some(leak) = report.leak() else { return };
+    if let Some(place) = place(leak) {
+        page.labelled("where", &place);
+    }
+    let kind = leak.kind.map_or(String::new(), |kind| format!("{}: ", words::kind(kind)));
+    page.labelled("what", &format!("{kind}{}", leak.text));
+    list(page, "proof", leak.evidence.iter().cloned(), verbose);
+}
+
+/// `trainer, rank 3, pid 4242 (python train.py), in training`.
+fn place(finding: &Finding) -> Option<String> {
+    let phase = finding.phase.as_ref().map(|phase| format!("in {phase}"));
+    let who = finding.process.as_ref().map(|process| {
+        let rank = process.rank.map_or(String::new(), |rank| format!(", rank {rank}"));
+        let pid = if process.pid > 0 { format!(", pid {}", process.pid) } else { String::new() };
+        let name = if process.name.is_empty() { String::new() } else { format!(" ({})", cut(&process.name, 60)) };
+        format!("{}{rank}{pid}{name}", process.role_label)
+    });
+    match (who, phase) {
+        (Some(who), Some(phase)) => Some(format!("{who}, {phase}")),
+        (who, phase) => who.or(phase),
+    }
+}
+
+/// The kill that happened, or the forecast of one.
+pub fn end_of_memory(page: &mut Page, report: &Report) {
+    let kills: Vec<&Finding> = report.findings.iter().filter(|finding| is_kill(finding)).collect();
+    for kill in &kills {
+        page.paragraph((Style::Red, "KILLED".to_owned()), GUTTER, &[(Style::Plain, kill.text.clone())]);
+        list(page, "", kill.evidence.iter().cloned(), false);
+    }
+    if !kills.is_empty() {
+        return;
+    }
+    let forecast = report.findings.iter().find_map(|finding| Some((finding, finding.oom.as_ref()?)));
+    if let Some((_, oom)) = forecast
+        && let Some(line) = forecast_line(oom, &report.run.ended)
+    {
+        let lead = if line.1 { "killed in" } else { "would be killed in" };
+        page.paragraph((Style::Bold, lead.to_owned()), GUTTER, &[(Style::Plain, line.0)]);
+    } else {
+        for finding in report.findings.iter().filter(|finding| finding.class == Class::Oom) {
+            page.labelled("oom", &finding.text);
+        }
+    }
+}
+
+fn is_kill(finding: &Finding) -> bool {
+    let kills = finding.oom.as_ref().and_then(|oom| oom.numbers.get("oom_kills")).copied();
+    finding.class == Class::Oom && kills.is_some_and(|kills| kills > 0.0)
+}
+
+/// The rest of `killed in ...`, and whether the run is still there to be killed.
+fn forecast_line(oom: &OomForecast, ended: &str) -> Option<(String, bool)> {
+    let [low, middle, high] = oom.seconds.filter(|seconds| seconds[1].is_finite())?;
+    let number = |name: &str| oom.numbers.get(name).copied().filter(|value| value.is_finite() && *value > 0.0);
+    let steps = oom.steps.map_or(String::new(), |steps| format!(", in {} steps", steps[1].round()));
+    let spike = number("spike");
+    let when = if spike.is_some() { ", at a spike" } else { "" };
+    let mut text = format!(
+        "{} ({} to {}){steps}{when}: limit {} ({})",
+        words::span(middle),
+        words::span(low),
+        words::span(high),
+        Bytes(oom.limit_bytes),
+        oom.limit
+    );
+    for (name, value) in [("floor", number("floor")), ("spike", spike), ("used", number("used"))] {
+        if let Some(value) = value {
+            text.push_str(&format!(", {name} {}", Bytes(value as u64)));
+        }
+    }
+    Some((text, !(ended.starts_with("exit") || ended.starts_with("signal"))))
+}
+
+/// Side findings: spikes, plateaus, constant cost, further leaks.
+pub fn also(page: &mut Page, report: &Report, verbose: bool) {
+    let head = report.leak().map(std::ptr::from_ref);
+    let others = report
+        .findings
+        .iter()
+        .filter(|finding| Some(std::ptr::from_ref(*finding)) != head)
+        .filter(|finding| !matches!(finding.class, Class::Oom | Class::Expectation))
+        .map(|finding| if finding.class == Class::Leak { format!("LEAK: {}", finding.text) } else { finding.text.clone() });
+    list(page, "also", others, verbose);
+}
+
+/// One line each; where not all was asked for, the rest is counted.
+fn list(page: &mut Page, label: &str, lines: impl Iterator<Item = String>, verbose: bool) {
+    let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
+    let shown = if verbose || lines.len() <= SHORT_LIST { lines.len() } else { SHORT_LIST - 1 };
+    for (at, line) in lines.iter().take(shown).enumerate() {
+        page.labelled(if at == 0 { label } else { "" }, line);
+    }
+    if shown < lines.len() {
+        page.labelled("", &format!("and {} more", lines.len() - shown));
+    }
+}
+
+/// What became of the user's expectations; all of them, for he asked.
+pub fn expectations(page: &mut Page, report: &Report) {
+    for expectation in &report.expectations {
+        let (style, word) = match expectation.state {
+            ExpectationState::Broken => (Style::Red, "is BROKEN:"),
+            ExpectationState::Unknown => (Style::Yellow, "was NOT CHECKED:"),
+            ExpectationState::Kept => (Style::Green, "is kept:"),
+        };
+        let body =
+            [(Style::Plain, expectation.text.clone()), (style, word.to_owned()), (Style::Plain, expectation.reason.clone())];
+        page.paragraph((Style::Bold, "expect".to_owned()), GUTTER, &body);
+    }
+}
+
+/// `GPU: no driver` becomes `GPU (no driver)`.
+fn in_brackets(spot: &str) -> String {
+    spot.split_once(": ").map_or_else(|| spot.to_owned(), |(what, why)| format!("{what} ({why})"))
+}
+
+/// What was watched, how closely, at what cost; what could not be seen.
+pub fn seen(page: &mut Page, report: &Report, verbose: bool) {
+    let sampling = &report.sampling;
+    let mut saw = match sampling.interval_s {
+        s if s > 0.0 && s <= 1.0 => format!("{} Hz for {}", words::three_digits(1.0 / s), words::span(report.duration_s)),
+        s if s > 1.0 => format!("every {} for {}", words::span(s), words::span(report.duration_s)),
+        _ => format!("{} samples in {}", sampling.ticks, words::span(report.duration_s)),
+    };
+    if report.cost.core_share > 0.0 {
+        saw.push_str(&format!(", cost {} of a core", words::percent(report.cost.core_share)));
+    }
+    if let Some(longest) = report.cost.stops_ms.iter().copied().reduce(f64::max) {
+        let stops = words::pieces(report.cost.stops_ms.len() as u64, "stop", "stops");
+        saw.push_str(&format!(", {stops} of up to {} ms", words::three_digits(longest)));
+    }
+    if sampling.rollup_skipped > 0 {
+        let skipped = words::pieces(u64::from(sampling.rollup_skipped), "process", "processes");
+        saw.push_str(&format!(", {skipped} too big to tell shared pages apart"));
+    }
+    if verbose {
+        let reads = sampling.rollup_reads;
+        let longest = words::three_digits(report.cost.longest_read_ms);
+        saw.push_str(&format!(
+            ", {} samples, {reads} reads of smaps_rollup of up to {longest} ms, recorder {}",
+            sampling.ticks,
+            Bytes(report.cost.recorder_rss_bytes)
+        ));
+    }
+    if !report.blind_spots.is_empty() {
+        let spots: Vec<String> = report.blind_spots.iter().map(|spot| in_brackets(spot)).collect();
+        saw.push_str(&format!(" | not seen: {}", spots.join(", ")));
+    }
+    page.labelled("saw", &saw);
+    let run = &report.run;
+    let mut parts = Vec::new();
+    if !run.command.is_empty() {
+        parts.push(if verbose { run.command.clone() } else { cut(&run.command, 2 * page.width()) });
+    }
+    if !run.host.is_empty() {
+        parts.push(format!("on {}", run.host));
+    }
+    let mut line = parts.join(" ");
+    for (name, value) in [("", Some(&run.ended)), ("recording ", run.recording.as_ref())] {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            line.push_str(&format!("{}{name}{value}", if line.is_empty() { "" } else { "; " }));
+        }
+    }
+    if !line.is_empty() {
+        page.labelled("run", &line);
+    }
+}

@@ -1,0 +1,205 @@
+//! Numbers in the units that people think in.
+
+use lowtide_model::{Bytes, Cycle, Growth, Kind, Rate, Seconds};
+
+/// The span of time that rates are told in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span {
+    pub seconds: f64,
+    pub name: &'static str,
+    pub short: &'static str,
+}
+
+const MINUTE: Span = Span { seconds: 60.0, name: "minute", short: "min" };
+const HOUR: Span = Span { seconds: 3600.0, name: "hour", short: "h" };
+
+/// A minute for what can be watched growing, an hour for what is slower: 100 KiB a minute is 6 MiB an hour.
+pub fn span_for_bytes(bytes_per_second: f64) -> Span {
+    if bytes_per_second.abs() * MINUTE.seconds >= 100.0 * 1024.0 { MINUTE } else { HOUR }
+}
+
+fn span_for_counts(per_second: f64) -> Span {
+    if per_second.abs() * MINUTE.seconds >= 1.0 { MINUTE } else { HOUR }
+}
+
+/// `+26.8 MiB`, or `?` for what no machine can have and no column can hold.
+pub fn signed(bytes: f64) -> String {
+    if bytes.abs() < 1e18 { Rate(bytes).to_string() } else { "?".to_owned() }
+}
+
+/// `1.2 MiB per hour`: a rate of bytes without a sign.
+pub fn plain_rate(bytes_per_second: f64) -> String {
+    let span = span_for_bytes(bytes_per_second);
+    format!("{} per {}", signed(bytes_per_second.abs() * span.seconds).trim_start_matches('+'), span.name)
+}
+
+/// `+446 KiB per step (95 %: 441 to 452), +26.8 MiB per minute`.
+pub fn growth(growth: &Growth, kind: Option<Kind>) -> String {
+    let counts = growth.unit == "count";
+    let unit = if counts { span_for_counts(growth.bytes_per_second) } else { span_for_bytes(growth.bytes_per_second) };
+    let per_span = growth.bytes_per_second * unit.seconds;
+    let amount = |value: f64| if counts { count(value, kind) } else { signed(value) };
+    match growth.bytes_per_step {
+        Some(step) => {
+            let interval = interval(growth, step, counts);
+            format!("{} per step{interval}, {} per {}", amount(step), amount(per_span), unit.name)
+        }
+        None => {
+            let interval = interval(growth, per_span, counts);
+            let cycle = growth.bytes_per_cycle.map_or(String::new(), |cycle| {
+                let length = cycle / growth.bytes_per_second;
+                let length = if length.is_finite() { format!(" of {}", span(length)) } else { String::new() };
+                format!(", {} per cycle{length}", amount(cycle))
+            });
+            format!("{} per {}{interval}{cycle}", amount(per_span), unit.name)
+        }
+    }
+}
+
+/// The 95 % interval in the unit of `shown`, or nothing where it has no finite ends.
+fn interval(growth: &Growth, shown: f64, counts: bool) -> String {
+    let base = match growth.per {
+        Cycle::Second => Some(growth.bytes_per_second),
+        Cycle::Step => growth.bytes_per_step,
+        Cycle::Cycle => growth.bytes_per_cycle,
+    };
+    let Some(factor) = base.map(|base| shown / base).filter(|factor| factor.is_finite()) else {
+        return String::new();
+    };
+    let [low, high] = growth.ci95.map(|end| end * factor);
+    if !(low.is_finite() && high.is_finite()) {
+        return String::new();
+    }
+    if counts {
+        return format!(" (95 %: {} to {})", three_digits(low), three_digits(high));
+    }
+    let text = signed(shown);
+    match text.rsplit(' ').next().and_then(Bytes::unit) {
+        Some(unit) => format!(" (95 %: {} to {})", three_digits(low / unit), three_digits(high / unit)),
+        None => format!(" (95 %: {} to {})", signed(low), signed(high)),
+    }
+}
+
+/// `+1.5 processes`.
+fn count(value: f64, kind: Option<Kind>) -> String {
+    let (one, many) = match kind {
+        Some(Kind::Processes) => (" process", " processes"),
+        Some(Kind::Fds) => (" open file", " open files"),
+        Some(Kind::Threads) => (" thread", " threads"),
+        Some(Kind::Maps) => (" memory map", " memory maps"),
+        _ => ("", ""),
+    };
+    let sign = if value < 0.0 { "" } else { "+" };
+    let number = three_digits(value);
+    let noun = if number == "1" { one } else { many };
+    format!("{sign}{number}{noun}")
+}
+
+/// `1 stop`, `2 stops`.
+pub fn pieces(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// Three significant digits, no exponent, no zeros at the end.
+pub fn three_digits(value: f64) -> String {
+    let size = value.abs();
+    if size >= 1e15 {
+        return format!("{value:.1e}");
+    }
+    let digits = match size {
+        _ if size >= 99.95 => 0,
+        _ if size >= 9.995 => 1,
+        _ if size >= 0.995 => 2,
+        _ => 3,
+    };
+    let text = format!("{value:.digits$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+/// A span of time for people; beyond ten years its digits mean nothing.
+pub fn span(seconds: f64) -> String {
+    if seconds > 3652.0 * 86_400.0 { "more than 10 years".to_owned() } else { Seconds(seconds).to_string() }
+}
+
+/// `0.3 %`, of a share between 0 and 1.
+pub fn percent(share: f64) -> String {
+    format!("{} %", three_digits(share * 100.0))
+}
+
+/// What a person calls the resource.
+pub fn resource(name: &str) -> String {
+    match name {
+        "ram" => "host RAM".to_owned(),
+        "shm" => "shared memory".to_owned(),
+        "processes" => "number of processes".to_owned(),
+        "fds" => "open files".to_owned(),
+        "threads" => "threads".to_owned(),
+        "maps" => "memory maps".to_owned(),
+        _ => name.strip_prefix("gpu").map_or_else(|| name.to_owned(), |index| format!("memory of GPU {index}")),
+    }
+}
+
+/// What a person calls the kind.
+pub fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::PythonObjects => "Python objects",
+        Kind::Tensor => "tensor storage",
+        Kind::AutogradGraph => "autograd graph",
+        Kind::NativeHeap => "native heap",
+        Kind::AllocatorHoles => "holes in the allocator (free, not given back)",
+        Kind::Anonymous => "anonymous memory (heap and anonymous maps)",
+        Kind::Shmem => "shared memory",
+        Kind::File => "file pages",
+        Kind::Processes => "live processes",
+        Kind::Fds => "open files",
+        Kind::Threads => "threads",
+        Kind::Maps => "memory maps",
+        Kind::GpuAllocated => "GPU memory, allocated",
+        Kind::GpuReserved => "GPU memory, reserved by the allocator",
+        Kind::GpuOutside => "GPU memory outside the allocator",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn per_second(bytes_per_second: f64, ci95: [f64; 2]) -> Growth {
+        Growth {
+            bytes_per_second,
+            bytes_per_step: None,
+            bytes_per_cycle: None,
+            ci95,
+            per: Cycle::Second,
+            live_bytes_per_step: None,
+            unit: "bytes",
+        }
+    }
+
+    #[test]
+    fn the_interval_is_told_in_the_unit_of_the_rate() {
+        let mib = 1_048_576.0;
+        let rate = per_second(5.0 * mib / 60.0, [4.8 * mib / 60.0, 5.25 * mib / 60.0]);
+        assert_eq!(growth(&rate, None), "+5 MiB per minute (95 %: 4.8 to 5.25)");
+        let slow = per_second(1024.0, [512.0, 2048.0]);
+        assert_eq!(growth(&slow, None), "+3.52 MiB per hour (95 %: 1.76 to 7.03)");
+        let step =
+            Growth { bytes_per_step: Some(446.0 * 1024.0), ..per_second(446.0 * 10240.0, [441.0 * 10240.0, 452.0 * 10240.0]) };
+        assert_eq!(growth(&step, None), "+446 KiB per step (95 %: 441 to 452), +261 MiB per minute");
+    }
+
+    #[test]
+    fn an_interval_without_ends_is_left_out() {
+        assert_eq!(growth(&per_second(1e6, [f64::NEG_INFINITY, f64::INFINITY]), None), "+57.2 MiB per minute");
+    }
+
+    #[test]
+    fn counts_are_pieces() {
+        let rate = Growth { unit: "count", bytes_per_cycle: Some(2.0), ..per_second(0.05, [0.04, 0.06]) };
+        assert_eq!(
+            growth(&rate, Some(Kind::Processes)),
+            "+3 processes per minute (95 %: 2.4 to 3.6), +2 processes per cycle of 40 s"
+        );
+    }
+}

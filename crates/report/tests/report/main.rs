@@ -1,0 +1,8 @@
+//! The report from the outside: what a person reads, what a program reads, and that hostile names do no harm.
+#![allow(clippy::unwrap_used)]
+
+mod hostile;
+mod redacted;
+mod samples;
+mod schema;
+mod text;

@@ -1,0 +1,298 @@
+//! Hand-made reports, one for each verdict and what stands around it.
+
+use lowtide_model::{
+    Class, CostReport, Cycle, ExpectationReport, ExpectationState, Finding, Growth, Hypothesis, HypothesisState, Kind,
+    LimitReport, OomForecast, ProcId, ProcessRef, ProcessReport, Report, Role, RoleReport, RunSummary, SCHEMA, SamplingReport,
+    Verdict,
+};
+
+pub const MIB: f64 = 1_048_576.0;
+pub const GIB: u64 = 1 << 30;
+
+pub fn empty(verdict: Verdict) -> Report {
+    Report {
+        schema: SCHEMA,
+        verdict,
+        summary: "Nothing is known.".into(),
+        findings: Vec::new(),
+        processes: Vec::new(),
+        roles: Vec::new(),
+        limits: Vec::new(),
+        cycles: 0,
+        duration_s: 0.0,
+        detectable_bytes_per_second: None,
+        more_seconds_needed: 0.0,
+        hypotheses: Vec::new(),
+        expectations: Vec::new(),
+        cost: CostReport::default(),
+        sampling: SamplingReport::default(),
+        blind_spots: Vec::new(),
+        warnings: Vec::new(),
+        run: RunSummary::default(),
+    }
+}
+
+pub fn process(id: u32, parent: Option<u32>, role: Role, name: &str, bytes: u64) -> ProcessReport {
+    ProcessReport {
+        id: ProcId(id),
+        parent: parent.map(ProcId),
+        pid: 4240 + id,
+        ppid: parent.map_or(1, |parent| 4240 + parent),
+        role,
+        role_reason: "it runs python".into(),
+        rank: None,
+        name: name.into(),
+        watch: false,
+        start_s: 0.0,
+        end_s: None,
+        bytes,
+        peak_bytes: bytes + bytes / 8,
+        growth: 0.0,
+    }
+}
+
+pub fn role(role: &str, label: &str, count: u32, floor: u64, growth: Option<f64>) -> RoleReport {
+    RoleReport {
+        role: role.into(),
+        label: label.into(),
+        count,
+        floor_bytes: floor,
+        peak_bytes: floor + floor / 4,
+        spike_bytes: floor / 4,
+        end_bytes: floor + floor / 16,
+        shm_bytes: floor / 32,
+        growth,
+        growth_upper: Some(growth.unwrap_or(900.0) * 1.05),
+    }
+}
+
+fn hypothesis(name: &str, state: HypothesisState, evidence: &str, action: &str) -> Hypothesis {
+    Hypothesis { name: name.into(), state, evidence: evidence.into(), action: action.into() }
+}
+
+/// The leak of the design's example, as far as it is seen from outside.
+pub fn leak() -> Report {
+    let rate = 446.0 * 1024.0;
+    let mut finding = Finding::new(Class::Leak, "ram", "its low-water mark rises in every cycle, in a line");
+    finding.confidence = 0.99;
+    finding.kind = Some(Kind::Anonymous);
+    finding.growth = Some(Growth {
+        bytes_per_second: rate,
+        bytes_per_step: None,
+        bytes_per_cycle: Some(rate * 145.0),
+        ci95: [441.0 * 1024.0, 452.0 * 1024.0],
+        per: Cycle::Second,
+        live_bytes_per_step: None,
+        unit: "bytes",
+    });
+    finding.process = Some(ProcessRef {
+        pid: 4242,
+        role: "trainer",
+        role_label: "trainer".into(),
+        name: "python train.py --config configs/base.yaml".into(),
+        rank: Some(0),
+        host: "gpu-node-3".into(),
+    });
+    finding.evidence = vec![
+        "the low-water mark rose in 13 of 13 cycles, from 8.1 GiB to 14.2 GiB".into(),
+        "a line explains it 40 times better than a curve that saturates".into(),
+        "the rest of the tree is constant: 7.6 GiB".into(),
+        "file pages do not grow".into(),
+        "the number of processes does not grow".into(),
+    ];
+    finding.oom = Some(OomForecast {
+        limit: "cgroup".into(),
+        limit_bytes: 24 * GIB,
+        seconds: Some([7680.0, 7800.0, 7980.0]),
+        steps: None,
+        numbers: [("floor".into(), 14.2 * GIB as f64), ("spike".into(), 4.1 * GIB as f64)].into(),
+    });
+    let mut report = empty(Verdict::Leak);
+    report.summary = "The trainer's anonymous memory grows by 26.1 MiB per minute without bound.".into();
+    report.findings = vec![
+        finding,
+        Finding::new(Class::Spikes, "ram", "spikes of up to 4.1 GiB come back: harmless"),
+        Finding::new(Class::Overhead, "ram", "20 compile workers hold 7.6 GiB, constant"),
+    ];
+    report.processes = vec![process(0, None, Role::Launcher, "uv run train.py", 3_500_000)];
+    let mut trainer = process(2, Some(0), Role::Trainer, "python train.py --config configs/base.yaml", 14 * GIB);
+    (trainer.watch, trainer.growth, trainer.rank) = (true, rate, Some(0));
+    report.processes.push(trainer);
+    for id in 3..23 {
+        report.processes.push(process(
+            id,
+            Some(2),
+            Role::CompileWorker,
+            "python -c from torch._inductor.compile_worker.__main__ import main; main()",
+            380 << 20,
+        ));
+    }
+    for id in 23..29 {
+        let mut worker = process(id, Some(2), Role::DataloaderWorker, "python train.py --config configs/base.yaml", 0);
+        (worker.end_s, worker.peak_bytes) = (Some(40.0), 210 << 20);
+        report.processes.push(worker);
+    }
+    report.processes.push(process(
+        29,
+        Some(2),
+        Role::ResourceTracker,
+        "python -c from multiprocessing.resource_tracker",
+        9 << 20,
+    ));
+    report.roles = vec![
+        role("", "whole tree", 24, 14 * GIB, Some(rate)),
+        role("trainer", "trainer", 1, 7 * GIB, Some(rate)),
+        role("compile_worker", "compile worker", 20, 7 * GIB, None),
+        role("dataloader_worker", "DataLoader worker", 4, GIB, None),
+    ];
+    report.limits = vec![
+        LimitReport { name: "cgroup".into(), bytes: 24 * GIB, used: 15 * GIB, path: "/kubepods/pod1/trainer".into() },
+        LimitReport { name: "system".into(), bytes: 64 * GIB, used: 31 * GIB, path: String::new() },
+    ];
+    (report.cycles, report.duration_s) = (14, 2040.0);
+    report.detectable_bytes_per_second = Some(9_000.0);
+    report.hypotheses = vec![
+        hypothesis("spikes only", HypothesisState::RuledOut, "the low-water mark between the spikes rises", ""),
+        hypothesis(
+            "a slow leak in the trainer",
+            HypothesisState::Holds,
+            "26.1 MiB per minute over 14 cycles",
+            "look at what is kept from one epoch to the next",
+        ),
+        hypothesis("workers leak", HypothesisState::RuledOut, "their private pages are constant", ""),
+    ];
+    report.cost = CostReport { core_share: 0.003, stops_ms: vec![41.0, 38.5], recorder_rss_bytes: 9 << 20, longest_read_ms: 3.2 };
+    report.sampling = SamplingReport { ticks: 2040, interval_s: 1.0, rollup_reads: 204, rollup_skipped: 1 };
+    report.blind_spots = vec!["GPU: no driver".into()];
+    report.run = RunSummary {
+        command: "uv run train.py".into(),
+        host: "gpu-node-3".into(),
+        started_unix_s: 1.7e9,
+        source: "attach".into(),
+        ended: "still running".into(),
+        recording: Some("runs/train.lowtide".into()),
+    };
+    report
+}
+
+/// Growth that may yet stop, in two ranks of a job that has ended; one expectation broken, one kept, one not checked.
+pub fn likely() -> Report {
+    let mut report = leak();
+    report.verdict = Verdict::LikelyLeak;
+    report.more_seconds_needed = 430.0;
+    report.cycles = 0;
+    report.duration_s = 190.0;
+    report.run.ended = "exit 0".into();
+    report.run.source = "run".into();
+    report.findings.truncate(1);
+    report.findings[0].evidence.truncate(2);
+    report.processes.truncate(2);
+    report.roles.truncate(2);
+    report.hypotheses[1].state = HypothesisState::Open;
+    report.blind_spots.clear();
+    let expectation = |text: &str, state, reason: &str| ExpectationReport { text: text.into(), state, reason: reason.into() };
+    report.expectations = vec![
+        expectation("ram < 16 GiB", ExpectationState::Broken, "the tree reached 17.5 GiB"),
+        expectation("gpu < 70 GiB", ExpectationState::Unknown, "GPU memory was not measured"),
+        expectation("spike <= 5 GB", ExpectationState::Kept, "the highest was 3.5 GiB"),
+    ];
+    report.warnings = vec!["the machine slept for 3 min 20 s: these samples are missing".into()];
+    report
+}
+
+/// A healthy run.
+pub fn no_leak() -> Report {
+    let mut report = leak();
+    report.verdict = Verdict::NoLeak;
+    report.findings.remove(0);
+    report
+        .findings
+        .insert(0, Finding::new(Class::BoundedGrowth, "ram", "a rise of 1.2 GiB ended after 9 min: a cache that filled"));
+    for process in &mut report.processes {
+        process.growth = 0.0;
+    }
+    for role in &mut report.roles {
+        (role.growth, role.growth_upper) = (None, Some(800.0));
+    }
+    report.hypotheses.truncate(1);
+    report.hypotheses[0].state = HypothesisState::Holds;
+    report.hypotheses[0].evidence = "the low-water mark is flat".into();
+    report.run.ended = "exit 0".into();
+    report
+}
+
+/// Watched for too short a time.
+pub fn undecided() -> Report {
+    let mut report = empty(Verdict::Undecided);
+    report.duration_s = 42.0;
+    report.more_seconds_needed = 570.0;
+    report.detectable_bytes_per_second = Some(4.0 * MIB);
+    report.processes = vec![process(0, None, Role::Trainer, "python train.py", GIB)];
+    report.processes[0].watch = true;
+    report.roles = vec![role("", "whole tree", 1, GIB, None), role("trainer", "trainer", 1, GIB, None)];
+    report.roles[0].growth_upper = None;
+    report.sampling = SamplingReport { ticks: 84, interval_s: 0.5, rollup_reads: 0, rollup_skipped: 0 };
+    report.run.command = "python train.py".into();
+    report
+}
+
+/// A number of processes that rises at low tide.
+pub fn processes() -> Report {
+    let mut report = undecided();
+    report.verdict = Verdict::Leak;
+    report.more_seconds_needed = 0.0;
+    let mut finding = Finding::new(Class::Leak, "processes", "one more is alive after every epoch");
+    finding.kind = Some(Kind::Processes);
+    finding.growth = Some(Growth {
+        bytes_per_second: 0.05,
+        bytes_per_step: None,
+        bytes_per_cycle: Some(1.0),
+        ci95: [0.049, 0.051],
+        per: Cycle::Second,
+        live_bytes_per_step: None,
+        unit: "count",
+    });
+    report.findings = vec![finding];
+    report
+}
+
+/// Killed by its cgroup.
+pub fn killed() -> Report {
+    let mut report = leak();
+    report.run.ended = "signal 9".into();
+    let mut kill =
+        Finding::new(Class::Oom, "ram", "the cgroup's limit of 24 GiB killed it at 23.9 GiB; the trainer held 16.2 GiB of that");
+    kill.oom = Some(OomForecast {
+        limit: "cgroup".into(),
+        limit_bytes: 24 * GIB,
+        seconds: None,
+        steps: None,
+        numbers: [("oom_kills".into(), 1.0)].into(),
+    });
+    kill.evidence = vec!["the forecast ten minutes before said 9 min 30 s".into()];
+    report.findings.insert(1, kill);
+    report
+}
+
+/// One process with nothing around it, as an imported file gives it.
+pub fn imported() -> Report {
+    let mut report = empty(Verdict::NoLeak);
+    report.duration_s = 3600.0;
+    report.detectable_bytes_per_second = Some(200.0);
+    report.sampling = SamplingReport { ticks: 720, interval_s: 5.0, rollup_reads: 0, rollup_skipped: 0 };
+    report.run.source = "mprof".into();
+    report
+}
+
+pub fn all() -> Vec<(&'static str, Report)> {
+    vec![
+        ("leak", leak()),
+        ("likely", likely()),
+        ("no_leak", no_leak()),
+        ("undecided", undecided()),
+        ("processes", processes()),
+        ("killed", killed()),
+        ("imported", imported()),
+        ("empty", empty(Verdict::Undecided)),
+    ]
+}

@@ -1,0 +1,41 @@
+//! What a person reads, as snapshots.
+
+use lowtide_report::{TextOptions, text};
+
+use super::samples;
+
+#[test]
+fn every_sort_of_report_at_80_columns() {
+    for (name, report) in samples::all() {
+        insta::assert_snapshot!(name, text(&report, &TextOptions::default()));
+    }
+}
+
+#[test]
+fn a_wide_terminal_has_the_first_line_in_one() {
+    insta::assert_snapshot!("leak_140", text(&samples::leak(), &TextOptions { width: 140, ..TextOptions::default() }));
+}
+
+#[test]
+fn a_narrow_terminal_drops_columns() {
+    insta::assert_snapshot!("leak_48", text(&samples::leak(), &TextOptions { width: 48, ..TextOptions::default() }));
+}
+
+#[test]
+fn verbose_shows_all() {
+    insta::assert_snapshot!("leak_verbose", text(&samples::leak(), &TextOptions { verbose: true, ..TextOptions::default() }));
+}
+
+#[test]
+fn colour_only_where_asked_for() {
+    let plain = text(&samples::leak(), &TextOptions::default());
+    let coloured = text(&samples::leak(), &TextOptions { color: true, ..TextOptions::default() });
+    assert!(!plain.contains('\x1b'));
+    assert!(coloured.starts_with("\x1b[1;31mLEAK"), "{coloured:?}");
+    // Without its escape sequences the coloured text is the plain one.
+    let mut stripped = String::new();
+    let mut parts = coloured.split("\x1b[");
+    stripped.push_str(parts.next().unwrap());
+    parts.for_each(|part| stripped.push_str(part.split_once('m').unwrap().1));
+    assert_eq!(stripped, plain);
+}
