@@ -1,2 +1,30 @@
-//! Stub.
-fn main() {}
+//! lowtide: a memory-leak detective for training runs. See [`cli`] for the commands.
+
+mod cli;
+mod exit;
+mod output;
+mod target;
+mod terminal;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    watch::be_brief_about_panics();
+    let result = match Cli::parse().command {
+        Command::Run(args) => cli::run::run(args),
+        Command::Attach(args) => cli::attach::attach(args),
+        Command::Report(args) => cli::report::report(args),
+        Command::Doctor(args) => cli::doctor::doctor(&args),
+        Command::Demo(args) => cli::demo::demo(&args),
+    };
+    let code = result.unwrap_or_else(|failure| {
+        terminal::say(&failure.text);
+        failure.code
+    });
+    code.into()
+}

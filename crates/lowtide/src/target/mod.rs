@@ -13,6 +13,6 @@ mod spawn;
 mod supervise;
 
 pub use inherited::Inherited;
-pub use signals::{Mask, Signal, wait_for};
-pub use spawn::{SpawnError, Target, spawn};
-pub use supervise::supervise;
+pub use signals::{Mask, wait_for};
+pub use spawn::spawn;
+pub use supervise::{patiently, supervise};

@@ -18,7 +18,7 @@ pub(super) struct Us {
 
 /// Whether the target must be sent this signal.
 pub(super) fn hand_on(signal: &Signal, us: &Us, is_descendant: impl Fn(i32) -> bool) -> bool {
-    if signal.from_kernel() {
+    if signal.made_by_kernel() {
         return match signal.number {
             // alarm(2) and setitimer(2) survive exec: somebody set them for the command.
             libc::SIGALRM => true,

@@ -79,7 +79,7 @@ pub struct Signal {
 
 impl Signal {
     /// Made by the kernel itself (terminal, timer, child), not by a process.
-    pub fn from_kernel(&self) -> bool {
+    pub fn made_by_kernel(&self) -> bool {
         self.code > 0
     }
 }

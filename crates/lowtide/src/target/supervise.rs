@@ -1,5 +1,8 @@
 //! What `run` does on its main thread until the target ends: hand signals on, reap, stop and go on with it.
 
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
 use lowtide_model::ExitStatus;
 
 use super::policy::{self, Us};
@@ -23,6 +26,28 @@ pub fn supervise(target: &Target) -> ExitStatus {
         }
     }
 }
+
+/// Does what remains when the target has ended: telling. Should that hang (nobody reads our stderr, a disk is
+/// stuck), a signal sent after the grace time ends it, and `None` is returned.
+pub fn patiently<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static, grace: Duration) -> Option<T> {
+    let since = Instant::now();
+    let (tell, told) = channel();
+    // Not joined: what hangs ends with the process.
+    std::thread::Builder::new().name("lowtide-tell".to_owned()).spawn(move || tell.send(work())).ok()?;
+    loop {
+        match told.recv_timeout(Duration::from_millis(100)) {
+            Ok(result) => return Some(result),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if signals::wait_for(&IMPATIENT, Duration::ZERO).is_some() && since.elapsed() > grace {
+            return None;
+        }
+    }
+}
+
+/// What somebody sends who wants us to end.
+const IMPATIENT: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
 fn us() -> Us {
     // SAFETY: both calls take and return numbers and cannot fail.

@@ -1,0 +1,32 @@
+//! The end of `run` and `attach`: the report on stderr or in its file, and where the recording is.
+
+use std::io::Write;
+
+use super::judging::Judging;
+use crate::exit::Failure;
+use crate::output::{Destination, Format, Output, verdict_words};
+use crate::terminal::say;
+use crate::watch::Outcome;
+
+/// Tells what watching came to. Whether something was found that `--fail-on` names.
+pub fn tell(outcome: Outcome, output: &Output, judging: &Judging) -> Result<bool, Failure> {
+    let Outcome { mut report, recording } = outcome;
+    judging.judge(&mut report);
+    let found = judging.found(&report);
+    output.prepare(&mut report);
+    let stderr = std::io::stderr();
+    if let Destination::File(path, format) = &output.destination {
+        output.write_file(&output.rendered(&report, *format))?;
+        say(&format!("{}: {} (report: {})", verdict_words(report.verdict), report.summary, path.display()));
+    }
+    // Whoever asked for JSON in a file still wants to read how it went.
+    if !matches!(output.destination, Destination::File(_, Format::Text)) {
+        let text = output.text_for(&report, &stderr);
+        // A closed stderr is no failure: the recording has it all.
+        let _ = stderr.lock().write_all(text.as_bytes());
+    }
+    if let Some(recording) = recording {
+        say(&format!("recorded in {0}; see it again: lowtide report {0}", recording.display()));
+    }
+    Ok(found)
+}

@@ -1,0 +1,77 @@
+//! `lowtide run`: start a command, watch it, judge it, pass its exit code on.
+
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+use lowtide_model::Mode;
+
+use super::finish;
+use super::judging::{JudgeArgs, Judging};
+use super::watching::{self, WatchArgs};
+use crate::exit::{self, Failure};
+use crate::output::{Output, OutputArgs};
+use crate::target::{self, Inherited};
+use crate::terminal::say;
+use crate::watch::{Settings, Watcher};
+
+/// The report stands this soon after the target's end, or is given up.
+const ANSWER_WITHIN: Duration = Duration::from_millis(1500);
+/// So long may closing the recording take after that.
+const CLOSE_WITHIN: Duration = Duration::from_millis(400);
+
+/// Start a training run, watch it, judge it, pass its exit code on.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    watch: WatchArgs,
+    #[command(flatten)]
+    judge: JudgeArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// Runs it.
+pub fn run(args: Args) -> Result<u8, Failure> {
+    let judging = Judging::of(&args.judge)?;
+    let output = Output::beside_a_target(&args.output)?;
+    let command = watching::masked(&args.command);
+    let observers = judging.observers();
+    watch_command(&args.command, output, judging, |pid| {
+        let mut settings = args.watch.settings(pid, Mode::Run, command);
+        settings.observers = observers;
+        settings
+    })
+}
+
+/// Starts a command, watches it with these settings and tells the outcome.
+pub fn watch_command(
+    command: &[OsString],
+    output: Output,
+    judging: Judging,
+    settings: impl FnOnce(u32) -> Settings,
+) -> Result<u8, Failure> {
+    let inherited = Inherited::take_over();
+    let target = target::spawn(command, &inherited).map_err(|error| Failure { code: error.exit_code(), text: error.to_string() })?;
+    let watcher = Watcher::start(settings(target.pid()));
+    let status = target::supervise(&target);
+    let ended = Instant::now();
+    let tell = move || {
+        let found = watcher.outcome(status, ended + ANSWER_WITHIN).map_or_else(
+            |text| Err(Failure::cannot(format!("no report: {text}"))),
+            |outcome| finish::tell(outcome, &output, &judging),
+        );
+        let closed = watcher.closed(ended + ANSWER_WITHIN + CLOSE_WITHIN).map_err(Failure::cannot);
+        found.and_then(|found| closed.map(|()| found))
+    };
+    let found = target::patiently(tell, ANSWER_WITHIN + CLOSE_WITHIN).unwrap_or(Ok(false)).unwrap_or_else(|failure| {
+        say(&format!("{} (the command's own end is passed on)", failure.text));
+        false
+    });
+    Ok(match exit::of_target(status) {
+        exit::DONE if found => exit::FOUND,
+        code => code,
+    })
+}

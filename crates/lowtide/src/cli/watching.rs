@@ -1,0 +1,71 @@
+//! The options of commands that watch a process, and what they come to.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use lowtide_model::Mode;
+
+use crate::watch::{Destination, Settings};
+
+/// How to watch.
+#[derive(Clone, Debug, clap::Args)]
+pub struct WatchArgs {
+    /// Time between measurements; five a second in the first half minute, so that short runs are seen too
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = seconds)]
+    pub interval: f64,
+    /// Stop watching after this time (10m, 2h); the target goes on
+    #[arg(long = "for", value_name = "TIME", value_parser = seconds)]
+    pub for_s: Option<f64>,
+    /// Stop watching once it can be said whether it leaks; the target goes on
+    #[arg(long)]
+    pub until_verdict: bool,
+    /// Record into FILE (default: a new file in $LOWTIDE_DIR, else here, else in your state folder)
+    #[arg(long, value_name = "FILE", conflicts_with = "no_record")]
+    pub record: Option<PathBuf>,
+    /// Record nothing
+    #[arg(long)]
+    pub no_record: bool,
+    /// Put nothing into the target (it never does yet; accepted for scripts)
+    #[arg(long)]
+    pub no_agent: bool,
+}
+
+/// The shortest interval that is worth it: a tick of a large tree takes some milliseconds.
+const SHORTEST_INTERVAL_S: f64 = 0.05;
+
+impl WatchArgs {
+    /// The settings for watching a process.
+    pub fn settings(&self, pid: u32, mode: Mode, command: Vec<String>) -> Settings {
+        let record = if self.no_record {
+            Destination::Nowhere
+        } else {
+            self.record.clone().map_or(Destination::Default, Destination::File)
+        };
+        Settings {
+            interval_s: self.interval.max(SHORTEST_INTERVAL_S),
+            for_s: self.for_s,
+            until_verdict: self.until_verdict,
+            record,
+            ..Settings::new(pid, mode, command)
+        }
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let factor = match text[split..].trim() {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return Err("no unit of time".to_owned()),
+    };
+    text[..split].parse::<f64>().map(|number| number * factor).map_err(|error| error.to_string())
+}
+
+/// The command with what looks like a secret masked.
+pub fn masked(command: &[OsString]) -> Vec<String> {
+    let command: Vec<String> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    lowtide_collect::mask_secrets(&command)
+}

@@ -1,0 +1,125 @@
+//! The run's clock and the schedule of its ticks.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Time since the start of watching, on the monotonic clock.
+pub struct Clock {
+    start: Instant,
+    unix_s: f64,
+    suspended_s: f64,
+}
+
+impl Clock {
+    /// Starts now.
+    pub fn start() -> Self {
+        let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+        Self { start: Instant::now(), unix_s, suspended_s: suspended_s() }
+    }
+
+    /// Seconds since the start.
+    pub fn now_s(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+
+    /// The start, in seconds since 1970.
+    pub fn unix_s(&self) -> f64 {
+        self.unix_s
+    }
+
+    /// How long the machine slept since this was last asked. The monotonic clock does not count that.
+    pub fn slept_s(&mut self) -> f64 {
+        let total = suspended_s();
+        let slept = total - self.suspended_s;
+        self.suspended_s = total;
+        slept
+    }
+
+    /// How long until a moment of this clock.
+    pub fn until(&self, t_s: f64) -> Duration {
+        Duration::try_from_secs_f64(t_s - self.now_s()).unwrap_or_default()
+    }
+}
+
+/// Seconds that the machine has slept since boot.
+fn suspended_s() -> f64 {
+    seconds_of(libc::CLOCK_BOOTTIME) - seconds_of(libc::CLOCK_MONOTONIC)
+}
+
+fn seconds_of(clock: libc::clockid_t) -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the time outlives the call; a clock that does not exist leaves it zero.
+    unsafe {
+        libc::clock_gettime(clock, &raw mut time);
+    }
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+/// Ticks come more often at first, so that a short run is seen too.
+const EAGER_INTERVAL_S: f64 = 0.2;
+/// How long.
+const EAGER_FOR_S: f64 = 30.0;
+/// Ticks that come this much too late are a gap that the reader of a report should know of.
+const GAP_S: f64 = 3.0;
+
+/// When the next tick is due. Absolute: a late tick does not shift those after it.
+pub struct Schedule {
+    interval_s: f64,
+    due_s: f64,
+}
+
+impl Schedule {
+    /// The first tick is due at once.
+    pub fn new(interval_s: f64) -> Self {
+        Self { interval_s, due_s: 0.0 }
+    }
+
+    /// When the next tick is due.
+    pub fn due_s(&self) -> f64 {
+        self.due_s
+    }
+
+    /// Notes that a tick happened; returns the seconds without ticks before it where those make a gap.
+    pub fn ticked(&mut self, now_s: f64) -> Option<f64> {
+        let late_s = now_s - self.due_s;
+        let period_s = if now_s < EAGER_FOR_S { self.interval_s.min(EAGER_INTERVAL_S) } else { self.interval_s };
+        // Ticks that were missed are not made up for: they would all show the same moment.
+        self.due_s += period_s * ((now_s - self.due_s) / period_s).floor().max(0.0) + period_s;
+        (late_s > GAP_S.max(2.0 * period_s)).then_some(late_s)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_tick_does_not_shift_the_others() {
+        let mut schedule = Schedule { interval_s: 1.0, due_s: 100.0 };
+        for now_s in [100.0, 101.3, 102.0] {
+            schedule.ticked(now_s);
+        }
+        assert!((schedule.due_s() - 103.0).abs() < 1e-9, "{}", schedule.due_s());
+    }
+
+    #[test]
+    fn ticks_are_dense_at_first() {
+        let mut schedule = Schedule::new(1.0);
+        let mut ticks = 0;
+        while schedule.due_s() < 40.0 {
+            let now_s = schedule.due_s();
+            assert_eq!(schedule.ticked(now_s), None);
+            ticks += 1;
+        }
+        assert!((158..=162).contains(&ticks), "{ticks}");
+    }
+
+    #[test]
+    fn a_long_silence_is_a_gap_and_is_not_made_up_for() {
+        let mut schedule = Schedule::new(1.0);
+        schedule.ticked(0.0);
+        assert!(schedule.ticked(60.0).is_some_and(|gap| gap > 59.0));
+        assert!(schedule.due_s() > 60.0);
+        let due_s = schedule.due_s();
+        assert_eq!(schedule.ticked(due_s), None);
+    }
+}

@@ -1,0 +1,262 @@
+//! Watching a run: collect, record and judge, tick after tick, until it ends or enough was seen.
+//!
+//! `attach` turns the crank itself; under `run` a thread of its own does ([`thread`]), so that the main
+//! thread has nothing to do but to wait for the target. What fails here is told in the report and never
+//! reaches the target.
+
+mod clock;
+mod guard;
+mod notices;
+mod recorder;
+mod thread;
+
+use std::path::PathBuf;
+
+use lowtide_analyse::Analyser;
+use lowtide_collect::{Collector, Options};
+use lowtide_model::{Event, ExitStatus, Mode, Note, NoteKind, Notice, Report, RunEnd, RunInfo, Seconds, Signal, Verdict};
+
+use clock::{Clock, Schedule};
+pub use guard::be_brief_about_panics;
+use guard::guarded;
+use notices::Notices;
+pub use recorder::Destination;
+use recorder::Recorder;
+pub use thread::Watcher;
+
+use crate::terminal::say_in_between;
+
+/// The live verdict is looked at this often.
+const REVIEW_EVERY_S: f64 = 5.0;
+/// Watching's own cost is noted this often.
+const COST_EVERY_S: f64 = 30.0;
+
+/// Called with the live report at every review.
+pub type Observer = Box<dyn FnMut(&Report) + Send>;
+
+/// What to watch, and how long.
+pub struct Settings {
+    /// The process to watch, with all that comes from it.
+    pub pid: u32,
+    /// How it came to be watched.
+    pub mode: Mode,
+    /// Its command, secrets masked.
+    pub command: Vec<String>,
+    /// Seconds between ticks.
+    pub interval_s: f64,
+    /// Stop watching after so many seconds.
+    pub for_s: Option<f64>,
+    /// Stop watching when the verdict is in.
+    pub until_verdict: bool,
+    /// Where the recording goes.
+    pub record: Destination,
+    /// Looks at the live report.
+    pub observers: Vec<Observer>,
+    /// Seconds between two looks.
+    pub review_every_s: f64,
+    /// Say when a leak is established or the end is near.
+    pub notices: bool,
+}
+
+impl Settings {
+    /// Watches until the target ends, once a second.
+    pub fn new(pid: u32, mode: Mode, command: Vec<String>) -> Self {
+        Self {
+            pid,
+            mode,
+            command,
+            interval_s: 1.0,
+            for_s: None,
+            until_verdict: false,
+            record: Destination::Nowhere,
+            observers: Vec::new(),
+            review_every_s: REVIEW_EVERY_S,
+            notices: true,
+        }
+    }
+}
+
+/// What watching came to.
+pub struct Outcome {
+    /// The answer.
+    pub report: Report,
+    /// The recording's file.
+    pub recording: Option<PathBuf>,
+}
+
+/// A run under watch.
+pub struct Watch {
+    settings: Settings,
+    clock: Clock,
+    schedule: Schedule,
+    collector: Option<Collector>,
+    recorder: Recorder,
+    analyser: Analyser,
+    notices: Notices,
+    reviewed_s: f64,
+    cost_noted_s: f64,
+    verdict: Option<Verdict>,
+    events: Vec<Event>,
+}
+
+impl Watch {
+    /// Starts watching. Fails where the process cannot be watched at all.
+    pub fn start(mut settings: Settings) -> Result<Self, String> {
+        let options = Options {
+            root: PathBuf::from("/"),
+            interval_s: settings.interval_s,
+            own_child: settings.mode == Mode::Run,
+            rollup: true,
+        };
+        let clock = Clock::start();
+        let collector = Collector::new(settings.pid, options).map_err(|error| error.to_string())?;
+        let info = RunInfo {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            mode: settings.mode,
+            command: settings.command.clone(),
+            host: host(),
+            started_unix_s: clock.unix_s(),
+            interval_s: settings.interval_s,
+            root_pid: settings.pid,
+            rank: rank(),
+            signal: Signal::AnonShmem,
+        };
+        let destination = std::mem::replace(&mut settings.record, Destination::Nowhere);
+        let mut watch = Self {
+            schedule: Schedule::new(settings.interval_s),
+            recorder: Recorder::open(destination, &info),
+            settings,
+            clock,
+            collector: Some(collector),
+            analyser: Analyser::new(),
+            notices: Notices::default(),
+            reviewed_s: 0.0,
+            cost_noted_s: 0.0,
+            verdict: None,
+            events: Vec::new(),
+        };
+        watch.push(&Event::Start(info));
+        Ok(watch)
+    }
+
+    /// How long until the next tick is due.
+    pub fn until_next(&self) -> std::time::Duration {
+        self.clock.until(self.schedule.due_s())
+    }
+
+    /// Whether the target is still there.
+    pub fn target_alive(&self) -> bool {
+        self.collector.as_ref().is_some_and(Collector::target_alive)
+    }
+
+    /// Measures, records and judges once.
+    pub fn tick(&mut self) {
+        let now_s = self.clock.now_s();
+        self.note_gaps(now_s);
+        self.collect(now_s);
+        if now_s - self.cost_noted_s >= COST_EVERY_S {
+            self.note_cost(now_s);
+        }
+        if let Some(trouble) = self.recorder.tick_done() {
+            self.note(now_s, NoteKind::Warning, trouble);
+        }
+        if now_s - self.reviewed_s >= self.settings.review_every_s {
+            self.review(now_s);
+        }
+    }
+
+    /// Why enough was seen, if it was.
+    pub fn enough(&self) -> Option<String> {
+        if let Some(for_s) = self.settings.for_s.filter(|for_s| self.clock.now_s() >= *for_s) {
+            return Some(format!("--for {} is over", Seconds(for_s)));
+        }
+        let decided = self.verdict.is_some_and(|verdict| verdict != Verdict::Undecided);
+        (self.settings.until_verdict && decided).then(|| "the verdict is in (--until-verdict)".to_owned())
+    }
+
+    /// Ends watching: the answer. The recording is closed afterwards, by [`Watch::close`]: a slow disk must
+    /// not hold up the answer.
+    pub fn end(&mut self, status: ExitStatus, reason: &str) -> Result<Outcome, String> {
+        let now_s = self.clock.now_s();
+        self.note_cost(now_s);
+        let oom_kills = self.collector.as_ref().map_or(0, Collector::oom_kills);
+        self.push(&Event::End(RunEnd { t_s: now_s, status, reason: reason.to_owned(), oom_kills }));
+        let mut report = guarded(|| self.analyser.report())?;
+        let recording = self.recorder.path();
+        report.run.recording = recording.as_ref().map(|path| path.display().to_string());
+        Ok(Outcome { report, recording })
+    }
+
+    /// Writes out what is left of the recording.
+    pub fn close(self) -> Result<(), String> {
+        self.recorder.finish()
+    }
+
+    fn collect(&mut self, now_s: f64) {
+        let mut events = std::mem::take(&mut self.events);
+        if let Some(collector) = &mut self.collector
+            && let Err(text) = guarded(|| collector.tick(now_s, &mut events))
+        {
+            self.collector = None;
+            events.clear();
+            self.note(now_s, NoteKind::Unavailable, format!("everything from here on: watching failed inside lowtide ({text})"));
+        }
+        for event in events.drain(..) {
+            self.push(&event);
+        }
+        self.events = events;
+    }
+
+    fn note_gaps(&mut self, now_s: f64) {
+        let slept_s = self.clock.slept_s();
+        let silent_s = self.schedule.ticked(now_s);
+        if slept_s > 1.0 {
+            self.note(now_s, NoteKind::Gap, format!("the machine was suspended for {}", Seconds(slept_s)));
+        } else if let Some(silent_s) = silent_s {
+            let text = format!("no measurements for {}: lowtide was stopped, or got no processor time", Seconds(silent_s));
+            self.note(now_s, NoteKind::Gap, text);
+        }
+    }
+
+    fn note_cost(&mut self, now_s: f64) {
+        self.cost_noted_s = now_s;
+        if let Some(cost) = self.collector.as_ref().map(|collector| collector.cost(now_s)) {
+            self.push(&Event::Cost(cost));
+        }
+    }
+
+    fn note(&mut self, t_s: f64, kind: NoteKind, text: String) {
+        self.push(&Event::Note(Note { t_s, kind, text, process: None }));
+    }
+
+    fn push(&mut self, event: &Event) {
+        self.recorder.append(event);
+        // A panic in here shows again in `report`, which says so.
+        let _ = guarded(|| self.analyser.push(event));
+    }
+
+    fn review(&mut self, now_s: f64) {
+        self.reviewed_s = now_s;
+        let Ok(report) = guarded(|| self.analyser.report()) else { return };
+        self.verdict = Some(report.verdict);
+        for observer in &mut self.settings.observers {
+            observer(&report);
+        }
+        if self.settings.notices {
+            for Notice::Leak(text) | Notice::OomNear(text) in self.notices.new_in(&report) {
+                say_in_between(&text);
+            }
+        }
+    }
+}
+
+fn host() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
+/// The global rank, as torchrun, Slurm, Open MPI and MPICH name it. Only these variables are read.
+fn rank() -> Option<u32> {
+    ["RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok()?.trim().parse().ok())
+}

@@ -1,0 +1,39 @@
+//! What is said while the target runs: one line when a leak is established, one when the end is near.
+
+use lowtide_model::{Notice, Report, Seconds, Verdict};
+
+/// "Near": somebody can still save a checkpoint.
+const NEAR_S: f64 = 600.0;
+
+/// Remembers what was said already.
+#[derive(Default)]
+pub struct Notices {
+    leak: bool,
+    oom: bool,
+}
+
+impl Notices {
+    /// What is new in this report.
+    pub fn new_in(&mut self, report: &Report) -> Vec<Notice> {
+        let mut new = Vec::new();
+        if !self.leak && report.verdict == Verdict::Leak {
+            self.leak = true;
+            new.push(Notice::Leak(report.summary.clone()));
+        }
+        if !self.oom
+            && let Some((middle_s, limit)) = nearest_end(report).filter(|(middle_s, _)| *middle_s <= NEAR_S)
+        {
+            self.oom = true;
+            new.push(Notice::OomNear(format!("out of memory in about {} (limit: {limit})", Seconds(middle_s))));
+        }
+        new
+    }
+}
+
+/// The nearest forecast: seconds and the limit's name.
+fn nearest_end(report: &Report) -> Option<(f64, &str)> {
+    let forecasts = report.findings.iter().filter_map(|finding| finding.oom.as_ref());
+    forecasts
+        .filter_map(|oom| oom.seconds.map(|[_, middle_s, _]| (middle_s, oom.limit.as_str())))
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+}

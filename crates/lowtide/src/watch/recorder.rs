@@ -1,0 +1,94 @@
+//! The recording of a run under watch. It may fail; the watching goes on.
+
+use std::path::PathBuf;
+
+use lowtide_model::{Event, RunInfo};
+use lowtide_record::{Writer, place};
+
+/// Where the recording goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// `--no-record`.
+    Nowhere,
+    /// The first folder that takes it: `$LOWTIDE_DIR`, the working folder, the user's state folder.
+    Default,
+    /// `--record FILE`.
+    File(PathBuf),
+}
+
+/// Writes, and remembers what went wrong.
+pub struct Recorder {
+    writer: Option<Writer>,
+    /// What went wrong and is not told yet.
+    trouble: Option<String>,
+    /// Told once: a full disk would say the same at every tick.
+    disk_trouble_told: bool,
+}
+
+impl Recorder {
+    /// Opens the file.
+    pub fn open(destination: Destination, info: &RunInfo) -> Self {
+        let opened = match destination {
+            Destination::Nowhere => Ok(None),
+            Destination::Default => in_default_folder(info).map(Some),
+            Destination::File(path) => Writer::create(&path).map(Some).map_err(|error| error.to_string()),
+        };
+        let (writer, trouble) = match opened {
+            Ok(writer) => (writer, None),
+            Err(text) => (None, Some(format!("nothing is recorded: {text}"))),
+        };
+        if let Some(writer) = &writer {
+            // Only so that `lowtide report` finds it without a name; it can be named as well.
+            let _ = place::remember_newest(writer.path());
+        }
+        Self { writer, trouble, disk_trouble_told: false }
+    }
+
+    /// Takes an event in.
+    pub fn append(&mut self, event: &Event) {
+        if let Some(writer) = &mut self.writer {
+            writer.append(event);
+        }
+    }
+
+    /// Ends a tick; returns what went wrong and was not told yet.
+    pub fn tick_done(&mut self) -> Option<String> {
+        if let Some(writer) = &mut self.writer {
+            writer.tick_done();
+            let health = writer.health();
+            if let Some(error) = health.error.filter(|_| !self.disk_trouble_told) {
+                self.disk_trouble_told = true;
+                self.trouble = Some(format!("the recording {} is not written: {error}", writer.path().display()));
+            }
+        }
+        self.trouble.take()
+    }
+
+    /// The file.
+    pub fn path(&self) -> Option<PathBuf> {
+        self.writer.as_ref().map(|writer| writer.path().to_owned())
+    }
+
+    /// Writes what is left.
+    pub fn finish(self) -> Result<(), String> {
+        let Some(writer) = self.writer else { return Ok(()) };
+        let path = writer.path().to_owned();
+        match writer.finish().error {
+            None => Ok(()),
+            Some(error) => Err(format!("the recording {} is not complete: {error}", path.display())),
+        }
+    }
+}
+
+/// Tries one folder after the other: the working folder may be read-only.
+fn in_default_folder(info: &RunInfo) -> Result<Writer, String> {
+    let mut refused = Vec::new();
+    for folder in place::folders() {
+        let _ = std::fs::create_dir_all(&folder);
+        match Writer::create(&place::default_path(&folder, info)) {
+            Ok(writer) => return Ok(writer),
+            Err(error) => refused.push(error.to_string()),
+        }
+    }
+    Err(format!("{}; name a file with --record", refused.join("; ")))
+}
