@@ -170,6 +170,15 @@ impl Finding {
     }
 }
 
+impl Finding {
+    /// Whether it says that the run was killed for memory (`oom_kills` of its numbers), not that it may be.
+    #[must_use]
+    pub fn is_kill(&self) -> bool {
+        let kills = self.oom.as_ref().and_then(|oom| oom.numbers.get("oom_kills"));
+        self.class == Class::Oom && kills.is_some_and(|kills| *kills > 0.0)
+    }
+}
+
 /// One process in the report's tree.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProcessReport {
@@ -386,6 +395,17 @@ impl Report {
     #[must_use]
     pub fn leak(&self) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.class == Class::Leak)
+    }
+
+    /// The nearest end that is forecast by a limit of the machine; a limit that the user only expects kills nobody.
+    #[must_use]
+    pub fn forecast(&self) -> Option<&OomForecast> {
+        let middle = |oom: &OomForecast| oom.seconds.map_or(f64::INFINITY, |[_, middle, _]| middle);
+        self.findings
+            .iter()
+            .filter_map(|finding| finding.oom.as_ref())
+            .filter(|oom| oom.limit != "expectation" && middle(oom).is_finite())
+            .min_by(|a, b| middle(a).total_cmp(&middle(b)))
     }
 
     /// Memory of the whole tree at the end, shared pages counted once where PSS could be read.

@@ -99,7 +99,7 @@ fn place(finding: &Finding) -> Option<String> {
 
 /// The kill that happened, or the forecast of one.
 pub fn end_of_memory(page: &mut Page, report: &Report) {
-    let kills: Vec<&Finding> = report.findings.iter().filter(|finding| is_kill(finding)).collect();
+    let kills: Vec<&Finding> = report.findings.iter().filter(|finding| finding.is_kill()).collect();
     for kill in &kills {
         page.paragraph((Style::Red, "KILLED".to_owned()), GUTTER, &[(Style::Plain, kill.text.clone())]);
         list(page, "", kill.evidence.iter().cloned(), false);
@@ -107,8 +107,7 @@ pub fn end_of_memory(page: &mut Page, report: &Report) {
     if !kills.is_empty() {
         return;
     }
-    let forecast = report.findings.iter().find_map(|finding| Some((finding, finding.oom.as_ref()?)));
-    if let Some((_, oom)) = forecast
+    if let Some(oom) = report.forecast()
         && let Some(line) = forecast_line(oom, &report.run.ended)
     {
         let lead = if line.1 { "killed in" } else { "would be killed in" };
@@ -118,11 +117,6 @@ pub fn end_of_memory(page: &mut Page, report: &Report) {
             page.labelled("oom", &finding.text);
         }
     }
-}
-
-fn is_kill(finding: &Finding) -> bool {
-    let kills = finding.oom.as_ref().and_then(|oom| oom.numbers.get("oom_kills")).copied();
-    finding.class == Class::Oom && kills.is_some_and(|kills| kills > 0.0)
 }
 
 /// The rest of `killed in ...`, and whether the run is still there to be killed.
