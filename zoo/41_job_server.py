@@ -1,6 +1,7 @@
 """The watched command is a client that hands its job to a server started before and waits; the trainer is the
 server's child, outside the watched tree, and it leaks.  Start `41_job_server.py --serve SOCKET` first, then the
 client with `--socket SOCKET`."""
+
 #: leak = true
 #: problem = "leak"
 #: kind = "host_heap"

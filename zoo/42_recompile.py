@@ -1,6 +1,7 @@
 """torch.compile meets a new sequence length every 20 train steps and compiles the model once more for each; the
 compiled code, its guards and graphs stay in the compile cache, whose limit was raised.  'fixed' compiles once with
 dynamic shapes.  Needs torch 2."""
+
 #: leak = true
 #: problem = "leak"
 #: kind = "python_objects"

@@ -1,5 +1,6 @@
 """The DataLoader starts four workers anew in every epoch; each builds a 16 MiB buffer and ends with the epoch: births
 and deaths, no growth.  'fixed' keeps the workers."""
+
 #: leak = false
 #: problem = "none"
 #: kind = "child_process"

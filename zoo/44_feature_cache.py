@@ -1,5 +1,6 @@
 """A feature cache in the trainer fills slowly to its bound over some 1,200 train steps and then replaces its oldest
 entries: minutes of steady growth that end.  'fixed' makes room for all of it at the start."""
+
 #: leak = false
 #: problem = "bounded"
 #: kind = "host_heap"

@@ -1,4 +1,5 @@
 """One of four DataLoader workers leaks: the one whose shard holds the long clips keeps every decoded clip."""
+
 #: leak = true
 #: problem = "leak"
 #: kind = "host_heap"

@@ -1,5 +1,6 @@
 """Every validation opens a log pipe and starts a writer thread for each metric and never closes them: file descriptors
 and threads grow, memory hardly does."""
+
 #: leak = true
 #: problem = "leak"
 #: kind = "fds_threads"

@@ -1,0 +1,43 @@
+# Every task of the project. `make` alone lists them.
+
+PYTHON ?= python3
+LOWTIDE := target/release/lowtide
+# Interpreters for the zoo, separated by commas; those without torch are left out. Empty: the one of `make venv`, and
+# the system's.
+PYTHONS ?= $(LOWTIDE_ZOO_PYTHONS)
+# Beginnings of zoo programs' names, separated by commas; empty: all.
+ONLY ?=
+# How many zoo programs run at a time.
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: $(LOWTIDE) ## Watch a leaking training run on this machine, and see it found (under two minutes after the build).
+	$(LOWTIDE) demo
+
+.PHONY: test
+test: ## All that CI runs: format, lints, Rust and Python tests, six training programs live.
+	PYTHON=$(PYTHON) scripts/test.sh
+
+.PHONY: venv
+venv: ## Install what the Python tests and the zoo need into the user's cache folder; prints the Python to use.
+	@$(PYTHON) scripts/venv.py
+
+.PHONY: zoo
+zoo: $(LOWTIDE) ## Run every zoo program live and judge the verdicts (about an hour; resumes; ONLY=10,22 PYTHONS=a,b JOBS=2).
+	venv=$$($(PYTHON) scripts/venv.py) && \
+	$(PYTHON) zoo/run.py --pythons "$(or $(PYTHONS),$$venv,/usr/bin/python3)" --only "$(ONLY)" --jobs $(JOBS) $(if $(ONLY),,--publish)
+
+.PHONY: zoo-traces
+zoo-traces: $(LOWTIDE) ## Judge the zoo's recorded traces, and the rules of others on them (ONLY=10,22).
+	$(PYTHON) zoo/traces.py --only "$(ONLY)" $(if $(ONLY),,--publish)
+
+# Always asked for: cargo knows best whether anything is to be built.
+.PHONY: $(LOWTIDE)
+$(LOWTIDE):
+	cargo build --release --locked

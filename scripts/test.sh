@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Everything that must pass before a change is taken. `make test` and CI run this.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python=${PYTHON:-python3}
+
+step() { printf '\n== %s\n' "$*"; }
+
+need() { # command, what to do
+    command -v "$1" >/dev/null || { printf 'test: %s is missing; %s\n' "$1" "$2" >&2; exit 3; }
+}
+
+need cargo 'install a Rust toolchain (1.95 or newer)'
+need cc 'install a C linker: apt-get install build-essential'
+need "$python" 'install it: apt-get install python3 python3-venv, or say which to take: make test PYTHON=python3.12'
+need cargo-fmt 'add it: rustup component add rustfmt'
+need cargo-clippy 'add it: rustup component add clippy'
+
+step 'format'
+cargo fmt --all --check
+
+step 'lints'
+cargo clippy --workspace --all-targets --locked -- -D warnings
+
+step 'Rust tests'
+if command -v cargo-nextest >/dev/null; then
+    cargo nextest run --workspace --locked
+    cargo test --workspace --locked --doc
+else
+    cargo test --workspace --locked
+fi
+
+step 'documentation builds without warnings'
+RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked --quiet
+
+step 'Python environment'
+venv=$("$python" scripts/venv.py)
+echo "$venv"
+
+step 'Python tests'
+PYTHONDONTWRITEBYTECODE=1 "$venv" -m pytest -q -p no:cacheprovider zoo/tests
+
+step 'six training programs, live'
+cargo build --release --locked
+"$python" zoo/run.py --six --pythons "$venv"

@@ -1,0 +1,134 @@
+"""Is a report of lowtide right about a run whose truth is known?
+
+The table is README.md's ("Right answers"), for a run watched from outside, without marks and without a census.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from reference import Reference
+from truth import Log, Truth
+
+RIGHT, WRONG, OPEN, NONE = "right", "wrong", "open", "-"  # open: undecided where that is allowed
+POSITIVE = {"leak", "likely_leak"}
+RATE_TOLERANCE = 0.15
+
+KINDS = {
+    "host_heap": {"anonymous", "native_heap"},
+    "python_objects": {"anonymous", "native_heap"},
+    "gpu_emulated": {"anonymous", "native_heap"},
+    "tensor_graph": {"anonymous", "native_heap"},
+    "native_malloc": {"anonymous", "native_heap"},
+    "host_shm": {"shmem"},
+    "child_process": {"processes"},
+    "fds_threads": {"fds", "threads"},
+}
+ROLES = {
+    "main": {"trainer"},
+    "child:training": {"trainer"},
+    "child:dataloader_worker": {"dataloader_worker"},
+    "child:pool_worker": {"other", "compile_worker"},
+    "outside:training": {"other"},
+}
+CLASSES = {
+    "floor": {"overhead"},
+    "spike": {"spikes"},
+    "sawtooth": {"sawtooth", "bounded_growth", "allocator_retention"},
+    "bounded": {"bounded_growth"},
+    "overhead": {"overhead"},
+    "none": {"file_cache"},
+}
+MAY_SAY_NOTHING = {"floor", "none"}  # problems of which a report need not speak
+FORKED = "forked child of the trainer"  # as much as can be proven of a worker that shows nothing of its own
+
+
+@dataclass
+class Judgement:
+    """Right or wrong, aspect by aspect, and what was said."""
+
+    verdict: str = NONE
+    cls: str = NONE
+    process: str = NONE
+    kind: str = NONE
+    rate: str = NONE
+    said: str = ""
+    said_rate: float | None = None
+    true_rate: float | None = None
+    unit: str = "bytes"
+
+    def as_dict(self) -> dict:
+        return asdict(self)
+
+    def wrong(self, aspects: tuple[str, ...] = ("verdict", "cls", "process", "kind", "rate")) -> list[str]:
+        """The aspects that are wrong."""
+        return [aspect for aspect in aspects if getattr(self, aspect) == WRONG]
+
+
+def _mark(right: bool) -> str:
+    return RIGHT if right else WRONG
+
+
+def judge_verdict(said: str, leaks: bool, due: bool, must_wait: bool) -> str:
+    """`due`: a leak must be found by now. `must_wait`: nobody can tell yet, so that only `undecided` is right."""
+    if must_wait:
+        return _mark(said == "undecided")
+    if leaks:
+        return RIGHT if said in POSITIVE else OPEN if said == "undecided" and not due else WRONG
+    return RIGHT if said == "no_leak" else OPEN if said == "undecided" else WRONG
+
+
+def judge_process(found: dict | None, resource: str, truth: Truth, log: Log) -> str:
+    """Is the process named the one that does it, by role and, where the truth has just one, by pid?"""
+    if truth.process == "none:/dev/shm":
+        return _mark(resource == "shm")
+    base, bracket, _ = truth.process.partition("[")
+    if found is None or base not in ROLES:
+        return _mark(base not in ROLES)
+    label = found.get("role_label", "")
+    role_fits = found["role"] in ROLES[base] or (base.startswith("child:") and base != "child:training" and FORKED in label)
+    if base == "outside:training":
+        role_fits = role_fits and "outside" in label
+    pid = log.leaking_worker() if base == "child:dataloader_worker" else log.trainer
+    one = base in ("main", "child:training", "outside:training") or (bool(bracket) and "*" not in truth.process and truth.leak)
+    return _mark(role_fits and (not one or not pid or found["pid"] == pid))
+
+
+def _finding(report: dict, fits) -> dict | None:
+    return next((finding for finding in report["findings"] if fits(finding)), None)
+
+
+def judge(
+    report: dict,
+    truth: Truth,
+    variant: str,
+    log: Log,
+    ref: Reference | None,
+    *,
+    early: bool = False,
+    must_wait: bool = False,
+) -> Judgement:
+    """Judge a report. `early`: watching was cut short, so that no verdict is owed yet."""
+    leaks = truth.leaks(variant)
+    due = not early and ref is not None and ref.due()
+    said = report["verdict"]
+    result = Judgement(judge_verdict(said, leaks, due, must_wait), said=said)
+    if leaks and said in POSITIVE:
+        kinds = KINDS.get(truth.kind, set())
+        growing = [finding for finding in report["findings"] if finding.get("growth")]
+        finding = next((f for f in growing if f.get("kind") in kinds), growing[0] if growing else None)
+        result.cls = _mark(finding is not None and finding["class"] in ("leak", "allocator_retention"))
+        result.kind = _mark(finding is not None and finding.get("kind") in kinds)
+        result.process = NONE if finding is None else judge_process(finding.get("process"), finding["resource"], truth, log)
+        if finding is not None and ref is not None and not early and result.kind == RIGHT:
+            result.said_rate, result.true_rate, result.unit = finding["growth"]["bytes_per_second"], ref.rate, ref.unit
+            if finding.get("kind") != "threads":  # the reference counts file descriptors
+                result.rate = _mark(abs(result.said_rate - ref.rate) <= RATE_TOLERANCE * abs(ref.rate))
+    elif not leaks and said == "no_leak" and variant == "leak" and not early:
+        classes = CLASSES[truth.problem]
+        finding = _finding(report, lambda f: f["class"] in classes)
+        must_say = truth.problem not in MAY_SAY_NOTHING or truth.kind == "page_cache"
+        result.cls = _mark(finding is not None or not must_say)
+        if finding is not None and finding.get("process") is not None and truth.kind != "none":
+            result.process = judge_process(finding["process"], finding["resource"], truth, log)
+    return result

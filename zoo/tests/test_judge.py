@@ -1,0 +1,123 @@
+"""The judge says right to right answers and wrong to wrong ones."""
+
+import pytest
+from judge import judge, judge_verdict
+from reference import Reference
+from truth import Log, Truth
+
+LOG = Log(trainer=7, retained_by_worker={12: 5})
+FAST = Reference(1e6, "bytes", 9, 0.0)
+LEAK = Truth("x", True, "leak", "host_heap", "main")
+
+
+def finding(cls="leak", kind="anonymous", pid=7, role="trainer", label="trainer", rate=1e6, resource="ram"):
+    growth = None if rate is None else {"bytes_per_second": rate}
+    process = {"pid": pid, "role": role, "role_label": label}
+    return {"class": cls, "kind": kind, "growth": growth, "process": process, "resource": resource}
+
+
+def report(verdict="leak", *findings):
+    return {"verdict": verdict, "findings": list(findings)}
+
+
+def test_a_right_leak_is_right_in_all_aspects():
+    j = judge(report("leak", finding()), LEAK, "leak", LOG, FAST)
+    assert (j.verdict, j.cls, j.process, j.kind, j.rate) == ("right",) * 5
+
+
+@pytest.mark.parametrize(
+    ("change", "aspect"),
+    [
+        ({"cls": "spikes"}, "cls"),
+        ({"kind": "shmem"}, "kind"),
+        ({"pid": 8}, "process"),
+        ({"role": "launcher"}, "process"),
+        ({"rate": 1.2e6}, "rate"),
+        ({"rate": 0.8e6}, "rate"),
+    ],
+)
+def test_each_error_is_wrong_in_its_aspect(change, aspect):
+    assert judge(report("leak", finding(**change)), LEAK, "leak", LOG, FAST).wrong() == [aspect]
+
+
+def test_a_rate_within_the_tolerance_is_right():
+    for rate in (0.86e6, 1.14e6):
+        assert judge(report("leak", finding(rate=rate)), LEAK, "leak", LOG, FAST).rate == "right"
+
+
+@pytest.mark.parametrize(
+    ("said", "leaks", "due", "must_wait", "mark"),
+    [
+        ("leak", True, True, False, "right"),
+        ("likely_leak", True, True, False, "right"),
+        ("undecided", True, True, False, "wrong"),
+        ("undecided", True, False, False, "open"),
+        ("no_leak", True, False, False, "wrong"),
+        ("leak", False, False, False, "wrong"),
+        ("likely_leak", False, False, False, "wrong"),
+        ("undecided", False, False, False, "open"),
+        ("no_leak", False, False, False, "right"),
+        ("undecided", False, False, True, "right"),
+        ("no_leak", False, False, True, "wrong"),
+        ("likely_leak", False, False, True, "wrong"),
+    ],
+)
+def test_verdicts(said, leaks, due, must_wait, mark):
+    assert judge_verdict(said, leaks, due, must_wait) == mark
+
+
+def test_the_fixed_variant_must_not_be_called_a_leak():
+    assert judge(report("leak", finding()), LEAK, "fixed", LOG, FAST).verdict == "wrong"
+    assert judge(report("no_leak"), LEAK, "fixed", LOG, FAST).wrong() == []
+
+
+def test_a_slow_leak_may_stay_undecided_but_not_be_denied():
+    slow = Reference(1000.0, "bytes", 9, 0.0)
+    assert judge(report("undecided"), LEAK, "leak", LOG, slow).verdict == "open"
+    assert judge(report("no_leak"), LEAK, "leak", LOG, slow).verdict == "wrong"
+
+
+def test_one_leaking_worker_must_be_the_right_one():
+    truth = Truth("x", True, "leak", "python_objects", "child:dataloader_worker[1]")
+    for pid, mark in ((12, "right"), (13, "wrong"), (0, "wrong")):
+        said = report("leak", finding(pid=pid, role="dataloader_worker"))
+        assert judge(said, truth, "leak", LOG, FAST).process == mark
+    unproven = finding(pid=12, role="other", label="forked child of the trainer")
+    assert judge(report("leak", unproven), truth, "leak", LOG, FAST).process == "right"
+
+
+def test_a_trainer_outside_must_be_said_to_be_outside():
+    truth = Truth("x", True, "leak", "host_heap", "outside:training")
+    for label, mark in (("outside the watched tree", "right"), ("other", "wrong")):
+        assert judge(report("leak", finding(role="other", label=label)), truth, "leak", LOG, FAST).process == mark
+
+
+@pytest.mark.parametrize(
+    ("problem", "said", "mark"),
+    [
+        ("spike", ["spikes"], "right"),
+        ("spike", [], "wrong"),
+        ("sawtooth", ["overhead", "allocator_retention"], "right"),
+        ("bounded", ["spikes"], "wrong"),
+        ("overhead", ["overhead"], "right"),
+        ("floor", [], "right"),
+        ("none", [], "right"),
+    ],
+)
+def test_the_class_of_what_is_no_leak(problem, said, mark):
+    truth = Truth("x", False, problem, "host_heap", "main")
+    findings = [finding(cls=cls, rate=None) for cls in said]
+    assert judge(report("no_leak", *findings), truth, "leak", LOG, None).cls == mark
+
+
+def test_growing_file_pages_must_be_named():
+    truth = Truth("x", False, "none", "page_cache", "main")
+    assert judge(report("no_leak"), truth, "leak", LOG, None).cls == "wrong"
+    assert judge(report("no_leak", finding(cls="file_cache", rate=None)), truth, "leak", LOG, None).cls == "right"
+
+
+def test_processes_are_found_among_several_growths():
+    truth = Truth("x", True, "leak", "child_process", "child:dataloader_worker[*]")
+    both = report("leak", finding(kind="anonymous"), finding(kind="processes", pid=0, role="dataloader_worker", rate=0.8))
+    j = judge(both, truth, "leak", LOG, Reference(0.8, "count", 9, 0.0))
+    assert (j.process, j.kind, j.rate) == ("right",) * 3

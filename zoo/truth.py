@@ -1,0 +1,96 @@
+"""The truth of a zoo program: what its .toml says, and what one run of it wrote into its truth log."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+LIVE_SECONDS = 40.0  # how long a live run takes unless the program asks for more; growth shows within it at scale 1
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is planted in a program."""
+
+    name: str
+    leak: bool
+    problem: str
+    kind: str
+    process: str
+    live_seconds: float = LIVE_SECONDS
+    server: bool = False
+
+    def leaks(self, variant: str) -> bool:
+        """Does this variant grow without bound?"""
+        return self.leak and variant == "leak"
+
+
+def parse_truth(text: str) -> Truth:
+    """Read a .toml of the zoo; it holds nothing but `key = JSON value` lines, so that no TOML reader is needed."""
+    values = {}
+    for line in text.splitlines():
+        key, equals, value = line.partition(" = ")
+        if equals:
+            values[key] = json.loads(value)
+    return Truth(**{key: values[key] for key in Truth.__dataclass_fields__ if key in values})
+
+
+def load_truth(folder: Path, name: str) -> Truth:
+    """The truth of the program `name` (without .py)."""
+    return parse_truth((folder / f"{name}.toml").read_text())
+
+
+@dataclass
+class Log:
+    """A truth log. Times are CLOCK_MONOTONIC seconds."""
+
+    trainer: int = 0
+    ready: float | None = None
+    epochs: list[float] = field(default_factory=list)
+    steps: list[tuple[float, int]] = field(default_factory=list)
+    end: float | None = None
+    retained_by_worker: dict[int, int] = field(default_factory=dict)
+    pids: set[int] = field(default_factory=set)
+
+    def cycles(self) -> list[tuple[float, float]]:
+        """Start and end of each epoch; a last one that the end of the run cut short by more than half is left out."""
+        ends = [*self.epochs[1:], self.end if self.end is not None else self.epochs[-1]] if self.epochs else []
+        spans = list(zip(self.epochs, ends))
+        if len(spans) >= 2 and spans[-1][1] - spans[-1][0] < 0.5 * (spans[-2][1] - spans[-2][0]):
+            spans.pop()
+        return spans
+
+    def leaking_worker(self) -> int | None:
+        """The worker that keeps the most on purpose."""
+        kept = {pid: held for pid, held in self.retained_by_worker.items() if held > 0}
+        return max(kept, key=kept.__getitem__) if kept else None
+
+
+def parse_log(text: str) -> Log:
+    """Read a truth log; a line torn by a kill is skipped."""
+    log = Log()
+    for line in text.splitlines():
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        event, pid, now = entry.get("ev"), entry.get("pid", 0), entry.get("t", 0.0)
+        log.pids.add(pid)
+        if event == "epoch":
+            log.trainer = pid
+            log.epochs.append(now)
+        elif event == "ready":
+            log.ready = now
+        elif event == "end":
+            log.end = now
+        elif event == "retained" and entry.get("role") == "worker":
+            log.retained_by_worker[pid] = max(entry["retained"], log.retained_by_worker.get(pid, 0))
+        if pid == log.trainer and "step" in entry:
+            log.steps.append((now, entry["step"]))
+    return log
+
+
+def load_log(path: Path) -> Log:
+    """The truth log at `path`; empty where the program wrote none."""
+    return parse_log(path.read_text() if path.exists() else "")
