@@ -1,7 +1,9 @@
 //! lowtide: a memory-leak detective for training runs. See [`cli`] for the commands.
 
 mod cli;
+mod duration;
 mod exit;
+mod input;
 mod output;
 mod target;
 mod terminal;

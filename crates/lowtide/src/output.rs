@@ -146,6 +146,19 @@ impl Output {
         }
     }
 
+    /// Shows a report on stdout or writes it to its file.
+    pub fn show(&self, report: &Report) -> Result<(), Failure> {
+        let stdout = io::stdout();
+        let text = match &self.destination {
+            Destination::File(_, format) => return self.write_file(&self.rendered(report, *format)),
+            Destination::Console(Format::Json) => self.rendered(report, Format::Json),
+            _ => self.text_for(report, &stdout),
+        };
+        // A reader that closes the pipe early has read enough.
+        let _ = stdout.lock().write_all(text.as_bytes());
+        Ok(())
+    }
+
     /// Writes a finished text into the file, and nothing where the destination is none.
     pub fn write_file(&self, content: &str) -> Result<(), Failure> {
         let Destination::File(path, _) = &self.destination else { return Ok(()) };

@@ -1,6 +1,175 @@
-//! Stub.
-/// Stub.
+//! `lowtide demo`: a real training run with a planted leak, watched from outside, and judged.
+
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use lowtide_model::{ExitStatus, Mode, Rate, Report, Seconds, Verdict};
+
+use super::run::watch_command;
+use super::watching;
+use crate::exit::{self, Failure};
+use crate::output::{Output, OutputArgs, verdict_words};
+use crate::terminal::{self, say};
+use crate::watch::{Destination, Observer, Settings};
+
+/// Long enough for some twenty epochs.
+const SECONDS: f64 = 75.0;
+/// Below this the answer may still be open.
+const ENOUGH_SECONDS: f64 = 60.0;
+/// Where stderr is no terminal, a line now and then.
+const LINE_EVERY_S: f64 = 15.0;
+
+/// Run a training that leaks, and watch lowtide find it.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
-/// Stub.
-pub fn demo(_: &Args) -> Result<u8, crate::exit::Failure> { Ok(0) }
+pub struct Args {
+    /// How long it trains
+    #[arg(long, default_value_t = SECONDS, value_parser = seconds)]
+    seconds: f64,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().map_err(|error| error.to_string())?;
+    if (1.0..=3600.0).contains(&seconds) { Ok(seconds) } else { Err("not between 1 and 3600".to_owned()) }
+}
+
+/// A training script that comes with lowtide.
+struct Script {
+    name: &'static str,
+    source: &'static str,
+    what: &'static str,
+    planted: &'static str,
+}
+
+const PLAIN: Script = Script {
+    name: "train_plain.py",
+    source: include_str!("../../demo/train_plain.py"),
+    what: "a perceptron in plain Python (there is no torch here)",
+    planted: "keeps the activations of every step in a list, `trainer.outputs`",
+};
+
+const TORCH: Script = Script {
+    name: "train_torch.py",
+    source: include_str!("../../demo/train_torch.py"),
+    what: "a perceptron in torch, on the CPU",
+    planted: "keeps the output of every step, with the graph that made it, in a list, `trainer.outputs`",
+};
+
+/// Shows it.
+pub fn demo(args: &Args) -> Result<u8, Failure> {
+    let output = Output::of(&args.output)?;
+    let python = std::env::var_os("PYTHON").filter(|python| !python.is_empty()).unwrap_or_else(|| "python3".into());
+    let script = if can_import_torch(&python)? { TORCH } else { PLAIN };
+    let folder = Folder::create().map_err(|error| Failure::cannot(format!("cannot write the demo's script: {error}")))?;
+    let path = folder.0.join(script.name);
+    std::fs::write(&path, script.source)
+        .map_err(|error| Failure::cannot(format!("cannot write {}: {error}; set TMPDIR to another folder", path.display())))?;
+    say(&format!("training {}, for {}; watched from outside", script.what, Seconds(args.seconds)));
+
+    let command = [python, path.into_os_string(), args.seconds.to_string().into()];
+    let settings = |pid| Settings {
+        observers: vec![progress(args.seconds)],
+        review_every_s: 1.0,
+        notices: false,
+        // Found again by `lowtide report`, and not in the user's way.
+        record: Destination::state_folder(),
+        ..Settings::new(pid, Mode::Run, watching::masked(&command))
+    };
+    let (status, verdict) = watch_command(&command, settings, move |outcome| {
+        clear_progress();
+        show(outcome.report, &output).map(Some)
+    })?;
+    let verdict = verdict?;
+    explain(&script);
+    if !matches!(status, ExitStatus::Code(0)) {
+        return Err(Failure::cannot(format!("the demo's training did not end well ({status:?})")));
+    }
+    if verdict != Some(Verdict::Leak) && args.seconds >= ENOUGH_SECONDS {
+        return Err(Failure { code: exit::FOUND, text: "the leak was not found: that is a fault; please report it".to_owned() });
+    }
+    Ok(exit::DONE)
+}
+
+fn show(mut report: Report, output: &Output) -> Result<Verdict, Failure> {
+    let verdict = report.verdict;
+    output.prepare(&mut report);
+    output.show(&report)?;
+    Ok(verdict)
+}
+
+/// What was planted, so that a newcomer sees whether the answer is right.
+fn explain(script: &Script) {
+    let line = script.source.lines().position(|line| line.contains("# PLANTED")).map_or(0, |at| at + 1);
+    say(&format!("planted: {} line {line} {}; nothing else in it grows.", script.name, script.planted));
+    say("each validation also builds up predictions and drops them: a right answer calls those harmless, if it sees them.");
+}
+
+/// Whether this Python has torch; an error where there is no such Python.
+fn can_import_torch(python: &OsString) -> Result<bool, Failure> {
+    let probe = Command::new(python)
+        .args(["-c", "import torch"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    probe.map(|status| status.success()).map_err(|error| {
+        let python = python.to_string_lossy();
+        Failure::cannot(format!("cannot run {python}: {error}; the demo needs Python 3: install it, or set PYTHON to one"))
+    })
+}
+
+/// Shows at every review how it stands.
+fn progress(seconds: f64) -> Observer {
+    let on_terminal = std::io::stderr().is_terminal();
+    let mut said_s = 0.0;
+    Box::new(move |report| {
+        let line = format!(
+            "{} of {}: {} of memory, {}",
+            Seconds(report.duration_s),
+            Seconds(seconds),
+            report.tree_bytes(),
+            so_far(report)
+        );
+        if on_terminal {
+            let width = terminal::width(&std::io::stderr()).saturating_sub(1);
+            let line: String = line.chars().take(width).collect();
+            let _ = std::io::stderr().write_all(format!("\r\x1b[K{line}").as_bytes());
+        } else if report.duration_s - said_s >= LINE_EVERY_S {
+            said_s = report.duration_s;
+            say(&line);
+        }
+    })
+}
+
+fn so_far(report: &Report) -> String {
+    let growth = report.leak().and_then(|leak| leak.growth.as_ref()).filter(|growth| growth.unit == "bytes");
+    let rate = growth.map(|growth| format!(", {}/s", Rate(growth.bytes_per_second)));
+    format!("{} so far{}", verdict_words(report.verdict), rate.unwrap_or_default())
+}
+
+fn clear_progress() {
+    if std::io::stderr().is_terminal() {
+        let _ = std::io::stderr().write_all(b"\r\x1b[K");
+    }
+}
+
+/// A folder of our own that goes away with this.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn create() -> std::io::Result<Self> {
+        let path: PathBuf = std::env::temp_dir().join(format!("lowtide-demo-{}", std::process::id()));
+        // Not `create_dir_all`: somebody else's folder of that name must not be used.
+        std::fs::create_dir(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(AsRef::<Path>::as_ref(&self.0));
+    }
+}

@@ -26,7 +26,7 @@ pub fn tell(outcome: Outcome, output: &Output, judging: &Judging) -> Result<bool
         let _ = stderr.lock().write_all(text.as_bytes());
     }
     if let Some(recording) = recording {
-        say(&format!("recorded in {0}; see it again: lowtide report {0}", recording.display()));
+        say(&format!("see it again: lowtide report {}", recording.display()));
     }
     Ok(found)
 }

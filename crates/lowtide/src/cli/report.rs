@@ -1,6 +1,103 @@
-//! Stub.
-/// Stub.
+//! `lowtide report`: judge files, or hand their measurements to other tools.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use lowtide_record::{export, place};
+
+use super::judging::{JudgeArgs, Judging};
+use crate::exit::{self, Failure};
+use crate::input::Source;
+use crate::output::{Destination, Export, Format, Output, OutputArgs};
+use crate::terminal::say;
+
+/// Judge a file: a recording, or measurements of another tool.
+///
+/// What a file is shows from its content: a recording of lowtide, mprof data, a CSV with a time column and memory
+/// columns, the answer to a Prometheus range query.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
-/// Stub.
-pub fn report(_: Args) -> Result<u8, crate::exit::Failure> { Ok(0) }
+pub struct Args {
+    /// What to judge; `-` is standard input. Without a file: the newest run
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// What a column of a CSV is: time=elapsed:ms, memory=rss_mb:MB, pid=2
+    #[arg(long = "column", value_name = "KIND=NAME[:UNIT]")]
+    columns: Vec<String>,
+    #[command(flatten)]
+    judge: JudgeArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Reports.
+pub fn report(args: Args) -> Result<u8, Failure> {
+    let judging = Judging::of(&args.judge)?;
+    let output = Output::of(&args.output)?;
+    let files = if args.files.is_empty() { vec![newest()?] } else { args.files };
+    if let Destination::Export(path, format) = &output.destination {
+        return export_to(&files, &args.columns, path, *format);
+    }
+    let mut found = false;
+    let mut failed = None;
+    let mut rendered = String::new();
+    for file in &files {
+        match one(file, &args.columns, &judging, &output, files.len() > 1) {
+            Ok((text, finds)) => {
+                rendered.push_str(&text);
+                found |= finds;
+            }
+            // The others are judged all the same.
+            Err(failure) if files.len() > 1 => {
+                say(&failure.text);
+                failed = Some(failure.code);
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    match &output.destination {
+        Destination::File(..) => output.write_file(&rendered)?,
+        // A reader that closes the pipe early has read enough.
+        _ => drop(std::io::stdout().lock().write_all(rendered.as_bytes())),
+    }
+    Ok(failed.unwrap_or(if found { exit::FOUND } else { exit::DONE }))
+}
+
+/// One file's report as text, and whether it holds what `--fail-on` names.
+fn one(file: &Path, columns: &[String], judging: &Judging, output: &Output, several: bool) -> Result<(String, bool), Failure> {
+    let source = Source::open(file)?;
+    let judged = source.judge(columns)?;
+    for said in &judged.said {
+        say(&format!("{}: {said}", source.name));
+    }
+    let mut report = judged.report;
+    judging.judge(&mut report);
+    let found = judging.found(&report);
+    output.prepare(&mut report);
+    let text = match &output.destination {
+        Destination::Console(Format::Text) => output.text_for(&report, &std::io::stdout()),
+        Destination::Console(format) | Destination::File(_, format) => output.rendered(&report, *format),
+        Destination::Export(..) => String::new(),
+    };
+    let is_text = matches!(&output.destination, Destination::Console(Format::Text) | Destination::File(_, Format::Text));
+    let title = if several && is_text { format!("== {}\n", source.name) } else { String::new() };
+    Ok((title + &text, found))
+}
+
+fn newest() -> Result<PathBuf, Failure> {
+    let newest = place::newest();
+    newest.ok_or_else(|| Failure::cannot("there is no recording yet; make one with `lowtide run -- CMD`, or name a file"))
+}
+
+fn export_to(files: &[PathBuf], columns: &[String], path: &Path, format: Export) -> Result<u8, Failure> {
+    let [file] = files else {
+        return Err(Failure::usage(format!("{} takes the measurements of one run: give one file", path.display())));
+    };
+    let events = Source::open(file)?.events(columns)?;
+    let write = match format {
+        Export::Csv => export::csv,
+        Export::Sqlite => export::sqlite,
+        Export::Parquet => export::parquet,
+    };
+    write(&events, path).map_err(|error| Failure::cannot(error.to_string()))?;
+    Ok(exit::DONE)
+}

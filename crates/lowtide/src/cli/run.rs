@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use lowtide_model::Mode;
+use lowtide_model::{ExitStatus, Mode};
 
 use super::finish;
 use super::judging::{JudgeArgs, Judging};
@@ -12,7 +12,7 @@ use crate::exit::{self, Failure};
 use crate::output::{Output, OutputArgs};
 use crate::target::{self, Inherited};
 use crate::terminal::say;
-use crate::watch::{Settings, Watcher};
+use crate::watch::{Outcome, Settings, Watcher};
 
 /// The report stands this soon after the target's end, or is given up.
 const ANSWER_WITHIN: Duration = Duration::from_millis(1500);
@@ -39,34 +39,13 @@ pub fn run(args: Args) -> Result<u8, Failure> {
     let output = Output::beside_a_target(&args.output)?;
     let command = watching::masked(&args.command);
     let observers = judging.observers();
-    watch_command(&args.command, output, judging, |pid| {
+    let settings = |pid| {
         let mut settings = args.watch.settings(pid, Mode::Run, command);
         settings.observers = observers;
         settings
-    })
-}
-
-/// Starts a command, watches it with these settings and tells the outcome.
-pub fn watch_command(
-    command: &[OsString],
-    output: Output,
-    judging: Judging,
-    settings: impl FnOnce(u32) -> Settings,
-) -> Result<u8, Failure> {
-    let inherited = Inherited::take_over();
-    let target = target::spawn(command, &inherited).map_err(|error| Failure { code: error.exit_code(), text: error.to_string() })?;
-    let watcher = Watcher::start(settings(target.pid()));
-    let status = target::supervise(&target);
-    let ended = Instant::now();
-    let tell = move || {
-        let found = watcher.outcome(status, ended + ANSWER_WITHIN).map_or_else(
-            |text| Err(Failure::cannot(format!("no report: {text}"))),
-            |outcome| finish::tell(outcome, &output, &judging),
-        );
-        let closed = watcher.closed(ended + ANSWER_WITHIN + CLOSE_WITHIN).map_err(Failure::cannot);
-        found.and_then(|found| closed.map(|()| found))
     };
-    let found = target::patiently(tell, ANSWER_WITHIN + CLOSE_WITHIN).unwrap_or(Ok(false)).unwrap_or_else(|failure| {
+    let (status, found) = watch_command(&args.command, settings, move |outcome| finish::tell(outcome, &output, &judging))?;
+    let found = found.unwrap_or_else(|failure| {
         say(&format!("{} (the command's own end is passed on)", failure.text));
         false
     });
@@ -74,4 +53,26 @@ pub fn watch_command(
         exit::DONE if found => exit::FOUND,
         code => code,
     })
+}
+
+/// Starts a command, watches it with these settings and tells the outcome. Returns how the command ended and
+/// what the telling came to; fails only where the command cannot be started.
+pub fn watch_command<T: Send + Default + 'static>(
+    command: &[OsString],
+    settings: impl FnOnce(u32) -> Settings,
+    tell: impl FnOnce(Outcome) -> Result<T, Failure> + Send + 'static,
+) -> Result<(ExitStatus, Result<T, Failure>), Failure> {
+    let inherited = Inherited::take_over();
+    let target = target::spawn(command, &inherited).map_err(|error| Failure { code: error.exit_code(), text: error.to_string() })?;
+    let watcher = Watcher::start(settings(target.pid()));
+    let status = target::supervise(&target);
+    let ended = Instant::now();
+    let tell = move || {
+        let outcome = watcher.outcome(status, ended + ANSWER_WITHIN);
+        let told = outcome.map_err(|text| Failure::cannot(format!("no report: {text}"))).and_then(tell);
+        let closed = watcher.closed(ended + ANSWER_WITHIN + CLOSE_WITHIN).map_err(Failure::cannot);
+        told.and_then(|told| closed.map(|()| told))
+    };
+    let told = target::patiently(tell, ANSWER_WITHIN + CLOSE_WITHIN);
+    Ok((status, told.unwrap_or_else(|| Ok(T::default()))))
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use lowtide_model::Mode;
 
+use crate::duration::{DurationError, parse_duration};
 use crate::watch::{Destination, Settings};
 
 /// How to watch.
@@ -39,7 +40,7 @@ impl WatchArgs {
         let record = if self.no_record {
             Destination::Nowhere
         } else {
-            self.record.clone().map_or(Destination::Default, Destination::File)
+            self.record.clone().map_or_else(Destination::by_default, Destination::File)
         };
         Settings {
             interval_s: self.interval.max(SHORTEST_INTERVAL_S),
@@ -51,17 +52,8 @@ impl WatchArgs {
     }
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
-    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-    let factor = match text[split..].trim() {
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        _ => return Err("no unit of time".to_owned()),
-    };
-    text[..split].parse::<f64>().map(|number| number * factor).map_err(|error| error.to_string())
+fn seconds(text: &str) -> Result<f64, DurationError> {
+    parse_duration(text).map(|duration| duration.as_secs_f64())
 }
 
 /// The command with what looks like a secret masked.

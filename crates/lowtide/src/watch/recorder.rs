@@ -10,10 +10,23 @@ use lowtide_record::{Writer, place};
 pub enum Destination {
     /// `--no-record`.
     Nowhere,
-    /// The first folder that takes it: `$LOWTIDE_DIR`, the working folder, the user's state folder.
-    Default,
+    /// The first of these folders that takes it, under a name made from the run.
+    FirstOf(Vec<PathBuf>),
     /// `--record FILE`.
     File(PathBuf),
+}
+
+impl Destination {
+    /// `$LOWTIDE_DIR`, the working folder, the user's state folder.
+    pub fn by_default() -> Self {
+        let working = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+        Self::FirstOf(place::folders(|name| std::env::var_os(name), &working))
+    }
+
+    /// The user's state folder alone.
+    pub fn state_folder() -> Self {
+        Self::FirstOf(place::state_folder(|name| std::env::var_os(name)).into_iter().collect())
+    }
 }
 
 /// Writes, and remembers what went wrong.
@@ -30,7 +43,7 @@ impl Recorder {
     pub fn open(destination: Destination, info: &RunInfo) -> Self {
         let opened = match destination {
             Destination::Nowhere => Ok(None),
-            Destination::Default => in_default_folder(info).map(Some),
+            Destination::FirstOf(folders) => in_first_of(&folders, info).map(Some),
             Destination::File(path) => Writer::create(&path).map(Some).map_err(|error| error.to_string()),
         };
         let (writer, trouble) = match opened {
@@ -81,14 +94,9 @@ impl Recorder {
 }
 
 /// Tries one folder after the other: the working folder may be read-only.
-fn in_default_folder(info: &RunInfo) -> Result<Writer, String> {
-    let mut refused = Vec::new();
-    for folder in place::folders() {
-        let _ = std::fs::create_dir_all(&folder);
-        match Writer::create(&place::default_path(&folder, info)) {
-            Ok(writer) => return Ok(writer),
-            Err(error) => refused.push(error.to_string()),
-        }
-    }
-    Err(format!("{}; name a file with --record", refused.join("; ")))
+fn in_first_of(folders: &[PathBuf], info: &RunInfo) -> Result<Writer, String> {
+    place::create(folders, info, std::process::id()).map(|(writer, _)| writer).map_err(|refused| {
+        let refused: Vec<String> = refused.iter().map(ToString::to_string).collect();
+        format!("{}; name a file with --record", refused.join("; "))
+    })
 }

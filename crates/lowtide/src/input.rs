@@ -1,0 +1,169 @@
+//! Files for `report`: a recording, or what another tool wrote, told by content.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use lowtide_analyse::Analyser;
+use lowtide_ingest::Hints;
+use lowtide_model::{Bytes, Event, LimitReport, Rate, Report, Seconds};
+use lowtide_record::BrokeOff;
+
+use crate::exit::Failure;
+
+/// Files of other tools are read at once; none of a sane size is larger.
+const MAX_FOREIGN: u64 = 512 << 20;
+/// What comes through a pipe is bounded too.
+const MAX_STDIN: u64 = 4 << 30;
+/// A recording that was written so recently is still being written. Its recorder writes at least this often
+/// unless a longer interval was asked for.
+const STILL_WRITTEN_S: f64 = 10.0;
+
+/// A file that was judged.
+pub struct Judged {
+    /// The answer.
+    pub report: Report,
+    /// What was guessed about the file.
+    pub said: Vec<String>,
+}
+
+/// Where the bytes are: a file, or a copy of standard input that goes away with this.
+pub struct Source {
+    path: PathBuf,
+    /// What to call it.
+    pub name: String,
+    temporary: bool,
+}
+
+impl Source {
+    /// A file; `-` is standard input.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        if path.as_os_str() == "-" {
+            let path = spool().map_err(|error| Failure::cannot(format!("cannot read standard input: {error}")))?;
+            return Ok(Self { path, name: "standard input".to_owned(), temporary: true });
+        }
+        Ok(Self { path: path.to_owned(), name: path.display().to_string(), temporary: false })
+    }
+
+    /// Judges it: the events go through the analysis one by one, so that a recording of weeks needs no memory.
+    pub fn judge(&self, columns: &[String]) -> Result<Judged, Failure> {
+        if self.is_recording()? { self.judge_recording() } else { self.judge_foreign(columns) }
+    }
+
+    /// All its events, for an export.
+    pub fn events(&self, columns: &[String]) -> Result<Vec<Event>, Failure> {
+        if self.is_recording()? {
+            return lowtide_record::read(&self.path).map(|recording| recording.events).map_err(|error| self.cannot(&error));
+        }
+        self.import(columns).map(|imported| imported.events)
+    }
+
+    fn is_recording(&self) -> Result<bool, Failure> {
+        let mut start = Vec::new();
+        let read = File::open(&self.path).and_then(|file| file.take(8).read_to_end(&mut start));
+        read.map_err(|error| self.cannot(&format!("cannot read {}: {error}", self.name)))?;
+        Ok(lowtide_record::is_recording(&start))
+    }
+
+    fn judge_recording(&self) -> Result<Judged, Failure> {
+        let mut events = lowtide_record::stream(&self.path).map_err(|error| self.cannot(&error))?;
+        let mut analyser = Analyser::new();
+        let mut interval_s = 0.0;
+        for event in &mut events {
+            let event = event.map_err(|error| self.cannot(&error))?;
+            if let Event::Start(info) = &event {
+                interval_s = info.interval_s;
+            }
+            analyser.push(&event);
+        }
+        let mut report = analyser.report();
+        if !self.temporary {
+            report.run.recording = Some(self.name.clone());
+        }
+        if let Some(broke_off) = events.broke_off() {
+            tell_broken_off(&mut report, &broke_off, interval_s);
+        }
+        let damage = events.damage();
+        let said = if damage.places > 0 {
+            vec![format!("damaged in {} places ({} bytes); the rest was read", damage.places, damage.bytes)]
+        } else {
+            Vec::new()
+        };
+        Ok(Judged { report, said })
+    }
+
+    fn judge_foreign(&self, columns: &[String]) -> Result<Judged, Failure> {
+        let imported = self.import(columns)?;
+        let mut analyser = Analyser::new();
+        for event in &imported.events {
+            analyser.push(event);
+        }
+        let mut said = vec![format!("read as {}", imported.what)];
+        said.extend(imported.said);
+        Ok(Judged { report: analyser.report(), said })
+    }
+
+    fn import(&self, columns: &[String]) -> Result<lowtide_ingest::Imported, Failure> {
+        let mut bytes = Vec::new();
+        let read = File::open(&self.path).and_then(|file| file.take(MAX_FOREIGN + 1).read_to_end(&mut bytes));
+        read.map_err(|error| self.cannot(&format!("cannot read {}: {error}", self.name)))?;
+        if bytes.len() as u64 > MAX_FOREIGN {
+            return Err(self.cannot(&format!("{} is larger than {}; give a part of it", self.name, Bytes(MAX_FOREIGN))));
+        }
+        let hints = Hints { columns: columns.to_vec(), name: self.name.clone() };
+        lowtide_ingest::read(&bytes, &hints).map_err(|error| self.cannot(&error))
+    }
+
+    fn cannot(&self, error: &dyn std::fmt::Display) -> Failure {
+        // A copy's name says nothing to anybody.
+        Failure::cannot(error.to_string().replace(&self.path.display().to_string(), &self.name))
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        if self.temporary {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Copies standard input into a file that only we can read: whether it is a recording shows at its start, and
+/// a pipe cannot be read twice.
+fn spool() -> std::io::Result<PathBuf> {
+    let path = std::env::temp_dir().join(format!("lowtide-stdin-{}", std::process::id()));
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(&path)?;
+    let copied = std::io::copy(&mut std::io::stdin().lock().take(MAX_STDIN), &mut file).and_then(|_| file.flush());
+    if copied.is_err() {
+        let _ = std::fs::remove_file(&path);
+    }
+    copied.map(|()| path)
+}
+
+/// A recording without an end: still running, or cut off with its run. Then what matters is how near the
+/// limit was, and how fast it came nearer.
+fn tell_broken_off(report: &mut Report, broke_off: &BrokeOff, interval_s: f64) {
+    let fresh_s = STILL_WRITTEN_S.max(3.0 * interval_s);
+    if broke_off.silent_s.is_some_and(|silent_s| silent_s < fresh_s) {
+        report.run.ended = "still running".to_owned();
+        return;
+    }
+    report.run.ended = "broke off".to_owned();
+    let mut text = format!("the recording breaks off at {}: lowtide was killed, or the machine stopped", Seconds(broke_off.last_t_s));
+    let nearest = report.limits.iter().filter(|limit| limit.bytes > 0).max_by(|a, b| share(a).total_cmp(&share(b)));
+    if let Some(limit) = nearest {
+        let (used, bytes) = (Bytes(limit.used), Bytes(limit.bytes));
+        text.push_str(&format!("; by then {:.0} % of the {} limit were used ({used} of {bytes})", 100.0 * share(limit), limit.name));
+    }
+    let growth = report.findings.iter().find_map(|finding| finding.growth.as_ref()).filter(|growth| growth.unit == "bytes");
+    match growth {
+        Some(growth) => text.push_str(&format!(", growing by {} per minute", Rate(60.0 * growth.bytes_per_second))),
+        None => text.push_str(", no steady growth seen"),
+    }
+    report.warnings.insert(0, text);
+}
+
+fn share(limit: &LimitReport) -> f64 {
+    limit.used as f64 / limit.bytes as f64
+}
