@@ -1,0 +1,445 @@
+//! What the words of a header say about a column: what it measures, of whom, in which unit.
+
+/// What a column is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    /// When.
+    Time,
+    /// Which process.
+    Pid,
+    /// Whose child.
+    Ppid,
+    /// Its command line.
+    Command,
+    /// A name: of the process, or of whatever the row is about.
+    Name,
+    /// Its role, by lowtide's names.
+    Role,
+    /// Its rank.
+    Rank,
+    /// A measurement.
+    Measure(Measure),
+    /// Of no use here; with the reason where a reader may wonder.
+    Unused(&'static str),
+}
+
+/// What is measured. The first group is of a process, the second of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Measure {
+    Rss,
+    Anon,
+    File,
+    Shmem,
+    Swap,
+    Pss,
+    Uss,
+    PssAnon,
+    PssFile,
+    PssShmem,
+    PrivateDirty,
+    Threads,
+    Fds,
+    Maps,
+    Total,
+    Available,
+    Used,
+    SystemShmem,
+    Cached,
+    SwapTotal,
+    SwapUsed,
+    DevShm,
+    DevShmSize,
+    OomKills,
+    PsiFull,
+}
+
+impl Measure {
+    /// Of the machine, not of a process.
+    pub(crate) fn of_machine(self) -> bool {
+        self >= Self::Total
+    }
+
+    /// A count, not an amount of memory.
+    pub(crate) fn is_count(self) -> bool {
+        matches!(self, Self::Threads | Self::Fds | Self::Maps | Self::OomKills | Self::PsiFull)
+    }
+
+    /// Says how much memory a process has.
+    pub(crate) fn is_memory(self) -> bool {
+        matches!(self, Self::Rss | Self::Anon | Self::Pss | Self::Uss | Self::PssAnon)
+    }
+}
+
+/// Where the unit of a column is from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Unit {
+    /// Bytes in one, as the header says.
+    Named(f64),
+    /// `MB` or `GB` in a header: decimal by its name, binary in what many tools write.
+    Megabytes(f64),
+    /// Nothing is said.
+    Unsaid,
+}
+
+/// A column, told by its header.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Told {
+    pub field: Field,
+    pub unit: Unit,
+    /// Words that are left: whose measurement it is, as `rank0` in `rank0_rss_mb`.
+    pub group: String,
+    /// The word `memory` and nothing more exact: what it measures is guessed.
+    pub vague: bool,
+}
+
+/// The words of a column's name in lower case: `vmRSS_kb` is `vm rss kb`.
+pub(crate) fn words(name: &str) -> Vec<String> {
+    const LONGEST: usize = 512;
+    let mut words: Vec<String> = vec![String::new()];
+    let mut before = ' ';
+    let name: Vec<char> = name.chars().take(LONGEST).collect();
+    for (at, c) in name.iter().copied().enumerate() {
+        let next_is_lower = name.get(at + 1).is_some_and(|c| c.is_lowercase());
+        // `rssMB` has its border before the M, `RSSAnon` before the last capital.
+        let border = c.is_uppercase() && (before.is_lowercase() || (before.is_uppercase() && next_is_lower));
+        if !c.is_alphanumeric() || border {
+            words.push(String::new());
+        }
+        if c.is_alphanumeric() {
+            words.last_mut().into_iter().for_each(|word| word.extend(c.to_lowercase()));
+        }
+        before = c;
+    }
+    words.retain(|word| !word.is_empty());
+    // `MiB` and `kB` were cut at their last capital.
+    let mut whole: Vec<String> = Vec::with_capacity(words.len());
+    for word in words {
+        match whole.last_mut() {
+            Some(last) if word == "b" && matches!(last.as_str(), "k" | "ki" | "mi" | "gi" | "ti") => last.push('b'),
+            _ => whole.push(word),
+        }
+    }
+    whole
+}
+
+/// How good a name is for a column of time; smaller is better.
+pub(crate) fn time_rank(name: &str) -> Option<usize> {
+    const NAMES: [&str; 16] = [
+        "timestamp",
+        "datetime",
+        "t",
+        "ts",
+        "time",
+        "elapsed",
+        "walltime",
+        "wall",
+        "clock",
+        "runtime",
+        "date",
+        "seconds",
+        "secs",
+        "sec",
+        "uptime",
+        "relative",
+    ];
+    // Words of durations: how long a step took is not when it was.
+    const NOT: [&str; 16] = [
+        "cpu", "user", "sys", "step", "load", "data", "gpu", "forward", "backward", "per", "iter", "batch", "delta", "train",
+        "eval", "start",
+    ];
+    let words = words(name);
+    if words.iter().any(|word| NOT.contains(&word.as_str())) {
+        return None;
+    }
+    NAMES.iter().position(|known| words.iter().any(|word| word == known))
+}
+
+/// Tell what a column is by its name.
+pub(crate) fn tell(name: &str) -> Told {
+    // docker stats: `MEM USAGE / LIMIT`.
+    let name = name.split_once(" / ").map_or(name, |(used, _)| used);
+    let words = words(name);
+    let unit = unit_of(&words);
+    let unused = |why| Told { field: Field::Unused(why), unit, group: String::new(), vague: false };
+    let has = |any: &[&str]| words.iter().any(|word| any.contains(&word.as_str()));
+    if let Some(field) = name_field(&words) {
+        return Told { field, unit, group: String::new(), vague: false };
+    }
+    if name.contains('%') || has(&["percent", "percentage", "pct", "perc", "ratio", "fraction"]) {
+        return unused("a share, not an amount");
+    }
+    if name.contains("/s") || has(&["minflt", "majflt", "pgfault", "faults", "read", "write", "commit", "kbcommit"]) {
+        return unused("");
+    }
+    if has(&["gpu", "cuda", "vram", "nvidia"]) {
+        return unused("memory of a GPU");
+    }
+    if has(&["virtual", "vms", "vsz", "vsize", "virt", "vmsize"]) {
+        return unused("address space, not memory");
+    }
+    if has(&["peak", "hwm", "maxrss", "vmhwm", "max", "min", "maximum", "high", "limit"]) {
+        return unused("a highest or lowest value, which never comes back down");
+    }
+    let Some((measure, vague)) = measure_of(&words) else { return unused("") };
+    Told { field: Field::Measure(measure), unit, group: group_of(&words), vague }
+}
+
+fn name_field(words: &[String]) -> Option<Field> {
+    let joined = words.join("_");
+    Some(match joined.as_str() {
+        "pid" | "process_id" | "proc_pid" => Field::Pid,
+        "ppid" | "parent" | "parent_pid" => Field::Ppid,
+        "cmd" | "command" | "cmdline" | "args" | "command_line" => Field::Command,
+        "name" | "comm" | "process" | "process_name" | "container" | "container_name" | "pod" | "worker" | "series"
+        | "metric" => Field::Name,
+        "role" => Field::Role,
+        "rank" | "global_rank" => Field::Rank,
+        _ => return None,
+    })
+}
+
+/// What is measured, and whether that is a guess.
+fn measure_of(words: &[String]) -> Option<(Measure, bool)> {
+    use Measure as M;
+    let has = |any: &[&str]| words.iter().any(|word| any.contains(&word.as_str()));
+    let shared_memory = has(&["shmem", "shm", "vmshmem", "rssshmem"]);
+    let anonymous = has(&["anon", "anonymous", "rssanon"]);
+    let file = has(&["file", "rssfile"]);
+    let machine = has(&["system", "sys", "host", "machine", "node", "total"]);
+    let exact = |measure| Some((measure, false));
+    if has(&["swap", "vmswap", "swpd"]) {
+        return match () {
+            () if has(&["total"]) => exact(M::SwapTotal),
+            () if has(&["used"]) || machine => exact(M::SwapUsed),
+            () if has(&["free", "cached"]) => None,
+            () => exact(M::Swap),
+        };
+    }
+    if has(&["oom"]) {
+        return has(&["kills", "kill"]).then_some((M::OomKills, false));
+    }
+    if has(&["psi"]) {
+        return (has(&["full"]) && has(&["us"])).then_some((M::PsiFull, false));
+    }
+    if has(&["pss"]) {
+        return match () {
+            () if anonymous => exact(M::PssAnon),
+            () if file => exact(M::PssFile),
+            () if shared_memory => exact(M::PssShmem),
+            () => exact(M::Pss),
+        };
+    }
+    if has(&["uss", "unique"]) {
+        return exact(M::Uss);
+    }
+    if has(&["private"]) {
+        return has(&["dirty"]).then_some((M::PrivateDirty, false));
+    }
+    if has(&["dev"]) && shared_memory {
+        return exact(if has(&["size", "total"]) { M::DevShmSize } else { M::DevShm });
+    }
+    if anonymous && !machine {
+        return exact(M::Anon);
+    }
+    if shared_memory {
+        return exact(if machine { M::SystemShmem } else { M::Shmem });
+    }
+    if file && (has(&["rss", "bytes", "kb", "mb", "rssfile", "mem", "memory"]) || words.len() == 1) {
+        return exact(M::File);
+    }
+    if has(&["rss", "resident", "vmrss", "res", "wset"])
+        || (has(&["real"]) && words.len() > 1)
+        || (has(&["working"]) && has(&["set"]))
+    {
+        return exact(M::Rss);
+    }
+    counts_and_machine(words)
+}
+
+fn counts_and_machine(words: &[String]) -> Option<(Measure, bool)> {
+    use Measure as M;
+    let has = |any: &[&str]| words.iter().any(|word| any.contains(&word.as_str()));
+    let exact = |measure| Some((measure, false));
+    if has(&["threads", "nlwp"]) {
+        return exact(M::Threads);
+    }
+    if has(&["fds", "nfds"]) {
+        return exact(M::Fds);
+    }
+    if has(&["maps"]) {
+        return exact(M::Maps);
+    }
+    if has(&["kbavail", "memavailable", "available", "avail"]) {
+        return exact(M::Available);
+    }
+    if has(&["kbmemused", "memused"]) {
+        return exact(M::Used);
+    }
+    if has(&["cached", "kbcached"]) {
+        return exact(M::Cached);
+    }
+    if has(&["free", "kbmemfree", "memfree", "buffers", "active", "inactive", "slab", "dirty", "text", "lib", "data", "shared"]) {
+        return None;
+    }
+    let memory = has(&["memory", "mem", "ram", "memtotal"]);
+    if has(&["total", "memtotal"]) && (memory || words.len() <= 2) && !has(&["used", "usage"]) {
+        return exact(M::Total);
+    }
+    if has(&["system", "sys", "host", "machine", "node"]) {
+        return (memory || has(&["used"])).then_some((M::Used, !has(&["used"])));
+    }
+    if has(&["used"]) && words.len() <= 2 && !memory {
+        return exact(M::Used);
+    }
+    memory.then_some((M::Rss, true))
+}
+
+/// The unit among the words.
+fn unit_of(words: &[String]) -> Unit {
+    for word in words.iter().rev() {
+        return match word.as_str() {
+            "b" | "byte" | "bytes" => Unit::Named(1.0),
+            // The kernel's kB, and everything that reads it, means 1024.
+            "k" | "kb" | "kib" => Unit::Named(1024.0),
+            "m" | "mib" | "mebibytes" => Unit::Named(1_048_576.0),
+            "g" | "gib" | "gibibytes" => Unit::Named(1_073_741_824.0),
+            "mb" | "mbytes" | "megabytes" => Unit::Megabytes(1e6),
+            "gb" | "gbytes" | "gigabytes" => Unit::Megabytes(1e9),
+            "kbmemused" | "kbavail" | "kbcached" | "vmrss" | "rssanon" | "rssfile" | "rssshmem" | "vmswap" => Unit::Named(1024.0),
+            _ => continue,
+        };
+    }
+    Unit::Unsaid
+}
+
+/// The words that are neither measure nor unit.
+fn group_of(words: &[String]) -> String {
+    const SAID: [&str; 70] = [
+        "rss",
+        "resident",
+        "vm",
+        "vmrss",
+        "res",
+        "wset",
+        "real",
+        "working",
+        "set",
+        "anon",
+        "anonymous",
+        "rssanon",
+        "file",
+        "rssfile",
+        "shmem",
+        "shm",
+        "rssshmem",
+        "swap",
+        "vmswap",
+        "swpd",
+        "pss",
+        "uss",
+        "unique",
+        "private",
+        "dirty",
+        "num",
+        "number",
+        "count",
+        "threads",
+        "nlwp",
+        "fds",
+        "nfds",
+        "open",
+        "maps",
+        "memory",
+        "mem",
+        "ram",
+        "usage",
+        "use",
+        "used",
+        "size",
+        "proc",
+        "process",
+        "in",
+        "of",
+        "the",
+        "b",
+        "byte",
+        "bytes",
+        "k",
+        "kb",
+        "kib",
+        "m",
+        "mb",
+        "mib",
+        "g",
+        "gb",
+        "gib",
+        "mbytes",
+        "gbytes",
+        "megabytes",
+        "gigabytes",
+        "set",
+        "system",
+        "main",
+        "total",
+        "current",
+        "value",
+        "info",
+        "full",
+    ];
+    words.iter().filter(|word| !SAID.contains(&word.as_str())).map(String::as_str).collect::<Vec<_>>().join("_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measure(name: &str) -> (Measure, Unit, String) {
+        let told = tell(name);
+        match told.field {
+            Field::Measure(measure) => (measure, told.unit, told.group),
+            field => panic!("{name}: {field:?}"),
+        }
+    }
+
+    #[test]
+    fn tells_measure_unit_and_owner() {
+        let mib = Unit::Named(1_048_576.0);
+        let mb = Unit::Megabytes(1e6);
+        let kib = Unit::Named(1024.0);
+        for (name, expected, unit, group) in [
+            ("rss_mb", Measure::Rss, mb, ""),
+            ("RSS (MiB)", Measure::Rss, mib, ""),
+            ("mem_bytes", Measure::Rss, Unit::Named(1.0), ""),
+            ("VmRSS_kB", Measure::Rss, kib, ""),
+            ("system/proc.memory.rssMB", Measure::Rss, mb, ""),
+            ("rank0_rss_mb", Measure::Rss, mb, "rank0"),
+            ("pss_anon", Measure::PssAnon, Unit::Unsaid, ""),
+            ("rss_shmem", Measure::Shmem, Unit::Unsaid, ""),
+            ("rss_file", Measure::File, Unit::Unsaid, ""),
+            ("RssAnon", Measure::Anon, Unit::Unsaid, ""),
+            ("anon_bytes", Measure::Anon, Unit::Named(1.0), ""),
+            ("kbmemused", Measure::Used, kib, "kbmemused"),
+            ("mem_real", Measure::Rss, Unit::Unsaid, ""),
+            ("MEM USAGE / LIMIT", Measure::Rss, Unit::Unsaid, ""),
+        ] {
+            assert_eq!(measure(name), (expected, unit, group.to_owned()), "{name}");
+        }
+    }
+
+    #[test]
+    fn leaves_out_what_is_no_memory_in_use() {
+        for name in ["cpu_percent", "%MEM", "VSZ", "gpu_mem_mb", "minflt/s", "peak_rss_mb", "loss", "epoch", "step", "lr"] {
+            assert!(matches!(tell(name).field, Field::Unused(_)), "{name}");
+        }
+    }
+
+    #[test]
+    fn finds_time() {
+        for name in ["t", "time_s", "timestamp", "Relative Time (Wall)", "elapsed_ms", "_runtime", "# Elapsed time"] {
+            assert!(time_rank(name).is_some(), "{name}");
+        }
+        for name in ["step_time", "cpu_time", "data_load_time", "epoch", "loss"] {
+            assert!(time_rank(name).is_none(), "{name}");
+        }
+    }
+}
