@@ -1,0 +1,218 @@
+//! `lowtide.toml`: what a project always wants of lowtide. The command line overrides it.
+//!
+//! It is looked for from the working folder upward, and the nearest one counts. It can start no program
+//! (`--on` is for the command line only), since it may lie in a folder that somebody else wrote.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::duration::parse_duration;
+use crate::expect::Expectation;
+use crate::fail_on::FailOn;
+
+/// The file's name.
+pub const FILE_NAME: &str = "lowtide.toml";
+
+/// A larger file is something else.
+const LARGEST: u64 = 1 << 20;
+
+/// What the file says; `None` where it says nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// `expect = ["ram < 20 GiB", "no-oom"]`.
+    pub expect: Vec<Expectation>,
+    /// `fail-on = "leak,oom"`.
+    pub fail_on: Option<FailOn>,
+    /// `interval = "1s"`.
+    pub interval: Option<Duration>,
+    /// `record-dir = "runs"`: the folder of recordings, relative to the file's own folder.
+    pub record_dir: Option<PathBuf>,
+    /// `redact = true`.
+    pub redact: bool,
+}
+
+/// The file as TOML; unknown names are errors, since a misspelt expectation would otherwise never be checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Raw {
+    #[serde(default)]
+    expect: Vec<Spanned<String>>,
+    fail_on: Option<Spanned<String>>,
+    interval: Option<Spanned<String>>,
+    record_dir: Option<PathBuf>,
+    #[serde(default)]
+    redact: bool,
+}
+
+/// Why there is no configuration.
+#[derive(Debug)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    Read(PathBuf, io::Error),
+    /// Something in it is not right.
+    Wrong {
+        /// The file.
+        file: PathBuf,
+        /// Line and column, from 1.
+        place: (usize, usize),
+        /// What is wrong and how to mend it.
+        problem: String,
+    },
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(file, error) => write!(f, "{}: {error}; mend the file, or name another one with --config", file.display()),
+            Self::Wrong { file, place: (line, column), problem } => {
+                write!(f, "{}:{line}:{column}: {problem}", file.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl Config {
+    /// Reads the named file, else the nearest `lowtide.toml` of the folder or one above it, else says nothing.
+    pub fn load(named: Option<&Path>, folder: &Path) -> Result<Self, ConfigError> {
+        let nearest = || folder.ancestors().map(|folder| folder.join(FILE_NAME)).find(|file| file.is_file());
+        match named.map(Path::to_path_buf).or_else(nearest) {
+            Some(file) => Self::read(&file),
+            None => Ok(Self::default()),
+        }
+    }
+
+    fn read(file: &Path) -> Result<Self, ConfigError> {
+        let fail = |error| ConfigError::Read(file.to_path_buf(), error);
+        let mut bytes = Vec::new();
+        File::open(file).and_then(|open| open.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(fail)?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(fail(io::Error::other("it is larger than 1 MiB, so it is no configuration")));
+        }
+        let text = String::from_utf8(bytes).map_err(|_| fail(io::Error::other("it is not UTF-8 text")))?;
+        Self::parse(&text, file)
+    }
+
+    /// The text of a configuration; the file is for messages, and for what is relative to it.
+    fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
+        let wrong = |span: Option<Range<usize>>, problem: String| ConfigError::Wrong {
+            file: file.to_path_buf(),
+            place: place(text, span.map_or(0, |span| span.start)),
+            problem,
+        };
+        let raw: Raw = toml::from_str(text).map_err(|error| wrong(error.span(), clean(error.message())))?;
+        let folder = file.parent().unwrap_or(Path::new(""));
+        Ok(Self {
+            expect: raw.expect.iter().map(|one| value(one, Expectation::from_str, &wrong)).collect::<Result<_, _>>()?,
+            fail_on: raw.fail_on.as_ref().map(|one| value(one, FailOn::from_str, &wrong)).transpose()?,
+            interval: raw.interval.as_ref().map(|one| value(one, parse_duration, &wrong)).transpose()?,
+            record_dir: raw.record_dir.map(|path| folder.join(path)),
+            redact: raw.redact,
+        })
+    }
+}
+
+/// Reads a string of the file as what it stands for.
+fn value<T, E: fmt::Display>(
+    raw: &Spanned<String>,
+    read: impl Fn(&str) -> Result<T, E>,
+    wrong: &impl Fn(Option<Range<usize>>, String) -> ConfigError,
+) -> Result<T, ConfigError> {
+    read(raw.get_ref()).map_err(|error| wrong(Some(raw.span()), error.to_string()))
+}
+
+/// Line and column of a byte, both from 1.
+fn place(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..text.floor_char_boundary(at)];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// A parser's message on one line, fit for a terminal.
+fn clean(message: &str) -> String {
+    message.trim().replace('\n', ", ").chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, ConfigError> {
+        Config::parse(text, Path::new("project/lowtide.toml"))
+    }
+
+    #[test]
+    fn reads_all_of_it() {
+        let config = parse(
+            "# what CI holds every run to\nexpect = ['ram < 20 GiB', 'no-oom']\nfail-on = 'leak,expectation'\ninterval = '500ms'\nrecord-dir = 'runs'\nredact = true\n",
+        )
+        .expect("a right file");
+        assert_eq!(config.expect.len(), 2);
+        assert_eq!(config.fail_on, "leak,expectation".parse().ok());
+        assert_eq!(config.interval, Some(Duration::from_millis(500)));
+        assert_eq!(config.record_dir, Some(PathBuf::from("project/runs")));
+        assert!(config.redact);
+        assert_eq!(parse("").expect("an empty file"), Config::default());
+    }
+
+    #[test]
+    fn errors_name_file_line_and_mend() {
+        for (text, line_and_column, mend) in [
+            ("\nexpect = [\n  'ram < 20 GiB',\n  'rma < 1 GiB',\n]", "4:3", "one of ram, gpu"),
+            ("fail-on = 'leaks'", "1:11", "name one or more of leak"),
+            ("# slow\ninterval = 'often'", "2:12", "write it as"),
+            ("expcet = []", "1:1", "expected one of `expect`"),
+            ("expect = 'ram < 1 GiB'", "1:10", "invalid type"),
+            ("expect = [", "1:", "unclosed array"),
+        ] {
+            let shown = parse(text).expect_err(text).to_string();
+            assert!(shown.starts_with(&format!("project/lowtide.toml:{line_and_column}")), "{shown}");
+            assert!(shown.contains(mend), "{shown}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_file_counts_and_a_named_one_before_it() {
+        let root = tempfile::tempdir().expect("a folder");
+        let deep = root.path().join("a/b/c");
+        fs::create_dir_all(&deep).expect("folders");
+        fs::write(root.path().join("lowtide.toml"), "interval = '1s'").expect("a file");
+        fs::write(root.path().join("a/lowtide.toml"), "interval = '2s'").expect("a file");
+        fs::write(root.path().join("other.toml"), "interval = '3s'").expect("a file");
+        let interval = |named: Option<&Path>| Config::load(named, &deep).expect("a configuration").interval;
+        assert_eq!(interval(None), Some(Duration::from_secs(2)));
+        assert_eq!(interval(Some(&root.path().join("other.toml"))), Some(Duration::from_secs(3)));
+        let missing = Config::load(Some(&root.path().join("none.toml")), &deep).expect_err("no such file").to_string();
+        assert!(missing.contains("none.toml") && missing.contains("--config"), "{missing}");
+    }
+
+    #[test]
+    fn a_huge_file_is_refused() {
+        let root = tempfile::tempdir().expect("a folder");
+        let file = root.path().join("lowtide.toml");
+        fs::write(&file, "#".repeat(LARGEST as usize + 1)).expect("a file");
+        assert!(Config::load(Some(&file), root.path()).expect_err("too large").to_string().contains("1 MiB"));
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "\\PC{0,60}|(expect|fail-on|interval|x) ?= ?[\\[\\]'\"a-z<0-9\n ]{0,40}") {
+            if let Err(error) = parse(&text) {
+                prop_assert!(error.to_string().starts_with("project/lowtide.toml:"));
+            }
+        }
+    }
+}
