@@ -62,12 +62,11 @@ impl Shared {
 
     /// Ends the thread once all is written; waits for it at most `patience`.
     pub(crate) fn close(&self, patience: Duration) -> Health {
-        let until = Instant::now() + patience;
         let mut state = self.lock();
-        if !state.closing {
-            state.closing = true;
-            self.work.notify_one();
-        }
+        // Whoever asked before has done the waiting.
+        let until = Instant::now() + if state.closing { Duration::ZERO } else { patience };
+        state.closing = true;
+        self.work.notify_one();
         while !state.finished {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {

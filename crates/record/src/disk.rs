@@ -39,6 +39,10 @@ pub(crate) struct FileDisk {
 impl FileDisk {
     /// Makes the file and writes its header, so that a folder that is read-only or full is known at once.
     pub(crate) fn create(path: &Path) -> Result<Self, RecordError> {
+        Self::with_budget(path, compact::Budget::default())
+    }
+
+    pub(crate) fn with_budget(path: &Path, budget: compact::Budget) -> Result<Self, RecordError> {
         clear_the_way(path)?;
         let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(RecordError::io("create", path))?;
         let header = Header::encode(run_number());
@@ -47,7 +51,7 @@ impl FileDisk {
             let _ = fs::remove_file(path);
             return Err(RecordError::io("write", path)(error));
         }
-        Ok(Self { file, path: path.to_owned(), header, size: header.len() as u64, budget: compact::Budget::default() })
+        Ok(Self { file, path: path.to_owned(), header, size: header.len() as u64, budget })
     }
 
     /// Whether the path still leads to the file that we write: it may have been deleted, moved or replaced.

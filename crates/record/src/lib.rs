@@ -13,9 +13,14 @@
 //! - Old ticks are thinned, never averaged: every number in a recording was measured at the time it carries.
 
 mod background;
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+mod common;
 mod compact;
 mod decode;
 mod disk;
+#[cfg(test)]
+mod disk_tests;
 mod encode;
 mod error;
 mod follow;

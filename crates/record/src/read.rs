@@ -50,6 +50,10 @@ pub struct Recording {
 
 /// Reads a whole recording into memory. For files of any size see [`stream`].
 pub fn read(path: &Path) -> Result<Recording, RecordError> {
+    read_at_most(path, MAX_SAMPLES)
+}
+
+fn read_at_most(path: &Path, limit: u64) -> Result<Recording, RecordError> {
     let mut stream = stream(path)?;
     let mut events = Vec::new();
     let mut samples = 0;
@@ -57,8 +61,8 @@ pub fn read(path: &Path) -> Result<Recording, RecordError> {
         let event = event?;
         if let Event::Tick(tick) = &event {
             samples += 1 + (tick.procs.len() + tick.cgroups.len()) as u64;
-            if samples > MAX_SAMPLES {
-                return Err(RecordError::TooLarge { path: path.to_owned(), limit: MAX_SAMPLES });
+            if samples > limit {
+                return Err(RecordError::TooLarge { path: path.to_owned(), limit });
             }
         }
         events.push(event);
@@ -231,4 +235,33 @@ pub(crate) fn read_header(source: &mut impl Read, path: &Path) -> Result<Header,
         return Err(RecordError::Newer { path: path(), found: header.version });
     }
     Ok(header)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::Writer;
+    use crate::common::{tick, ticks};
+    use crate::format::Kind;
+
+    #[test]
+    fn small_files_that_claim_endless_measurements_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.lowtide");
+        let mut writer = Writer::create(&path).unwrap();
+        writer.append(&tick(0.0, 16_384, |_| 4096));
+        assert_eq!(writer.finish().dropped, 0);
+        // Ticks with the same processes, cgroups and numbers: four bytes that mean two megabytes.
+        let mut bomb = std::fs::read(&path).unwrap();
+        for _ in 0..10 {
+            crate::frame::put(&mut bomb, Kind::Tick, &[0, 5, 0, 0]);
+        }
+        std::fs::write(&path, bomb).unwrap();
+        assert!(matches!(read_at_most(&path, 100_000), Err(RecordError::TooLarge { .. })));
+        let whole = read_at_most(&path, 200_000).unwrap();
+        assert!(ticks(&whole.events).all(|tick| tick.procs.len() == 16_384));
+        assert_eq!(whole.events.len(), 11);
+    }
 }
