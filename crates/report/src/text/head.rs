@@ -226,6 +226,9 @@ pub fn seen(page: &mut Page, report: &Report, verbose: bool) {
     if !run.host.is_empty() {
         parts.push(format!("on {}", run.host));
     }
+    if !matches!(run.source.as_str(), "" | "run" | "attach") {
+        parts.push(format!("read from {}", run.source));
+    }
     let mut line = parts.join(" ");
     for (name, value) in [("", Some(&run.ended)), ("recording ", run.recording.as_ref())] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {

@@ -284,6 +284,35 @@ pub fn imported() -> Report {
     report
 }
 
+/// Eight ranks with four workers each, one of which grows; shells that came and went; a server outside.
+pub fn ranks() -> Report {
+    let mut report = leak();
+    report.processes = vec![process(0, None, Role::Launcher, "torchrun --nproc-per-node 8 train.py", 40 << 20)];
+    for rank in 0..8 {
+        let mut trainer = process(10 + rank, Some(0), Role::Trainer, "python -u train.py", 3 * GIB);
+        trainer.rank = Some(rank);
+        report.processes.push(trainer);
+        for worker in 0..4 {
+            let name = "python -u train.py";
+            let mut worker =
+                process(100 + 4 * rank + worker, Some(10 + rank), Role::DataloaderWorker, name, (worker as u64 + 1) << 27);
+            if worker.id == ProcId(110) {
+                (worker.watch, worker.growth) = (true, 2.0 * MIB);
+            }
+            report.processes.push(worker);
+        }
+        for shell in [200 + 2 * rank, 201 + 2 * rank] {
+            let mut shell = process(shell, Some(10 + rank), Role::Other, "sh -c nvidia-smi", 0);
+            shell.end_s = Some(1.0);
+            let mut child = process(shell.id.0 + 100, Some(shell.id.0), Role::Other, "nvidia-smi", 0);
+            child.end_s = Some(1.0);
+            report.processes.extend([shell, child]);
+        }
+    }
+    report.processes.push(process(500, None, Role::Outside, "postgres: writer process", 2 * GIB));
+    report
+}
+
 pub fn all() -> Vec<(&'static str, Report)> {
     vec![
         ("leak", leak()),
@@ -292,6 +321,7 @@ pub fn all() -> Vec<(&'static str, Report)> {
         ("undecided", undecided()),
         ("processes", processes()),
         ("killed", killed()),
+        ("ranks", ranks()),
         ("imported", imported()),
         ("empty", empty(Verdict::Undecided)),
     ]
