@@ -1,1 +1,29 @@
-//! Stub.
+//! Collect: who belongs to a run, what each process is, what memory it has and under which limits it lives.
+//!
+//! Everything is read from outside, from /proc and the cgroup file systems; nothing enters or stops a process.
+//! [`Collector::tick`] turns one look into [`lowtide_model::Event`]s. A source that cannot be read becomes a note, never
+//! an error; what it costs is kept within a budget (see `rollup.rs`).
+//!
+//! Readers take a filesystem root, so that a fake one tests them; parsers take bytes and never panic.
+
+mod cgroup;
+mod collector;
+mod error;
+mod facts;
+mod handle;
+mod identify;
+mod members;
+mod outside;
+mod parse;
+mod roles;
+mod rollup;
+mod root;
+mod sample;
+mod scan;
+mod secrets;
+mod sys;
+mod system;
+
+pub use collector::{Collector, Options};
+pub use error::CollectError;
+pub use secrets::mask_secrets;

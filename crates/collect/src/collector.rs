@@ -1,0 +1,332 @@
+//! The collector: one look at a run, tick by tick.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::path::PathBuf;
+
+use lowtide_model::{CgroupSample, Event, Exit, Note, NoteKind, ProcId, ProcSample, Role, SystemSample, Tick, WatchCost};
+
+use crate::cgroup::Cgroups;
+use crate::error::CollectError;
+use crate::facts::Facts;
+use crate::handle::Handle;
+use crate::identify::Identifier;
+use crate::members::{Announced, MOST_MEMBERS, Members};
+use crate::outside::{Outside, Suspect, Used};
+use crate::parse::stat::Stat;
+use crate::roles::Part;
+use crate::rollup::{RollupBudget, Wish};
+use crate::root::{Root, Scratch};
+use crate::sample::{self, Look};
+use crate::scan::Scanner;
+use crate::sys;
+use crate::system::{self, System};
+
+/// A run that never holds still is shown torn once in this many ticks, rather than not at all.
+const MOST_DROPPED_IN_A_ROW: u32 = 9;
+/// Of the files that we may open, the part that may stay open for watched processes (two each).
+const KEPT_FILES_PART: usize = 3;
+
+/// How to watch.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The file system to read, `/` but for tests.
+    pub root: PathBuf,
+    /// Seconds between ticks, as asked for.
+    pub interval_s: f64,
+    /// We started the target and are the reaper of its orphans (PR_SET_CHILD_SUBREAPER): whoever becomes our child after
+    /// it belongs to the run.
+    pub own_child: bool,
+    /// Whether `smaps_rollup` may be read, within its budget.
+    pub rollup: bool,
+}
+
+/// Watches a process and all that descends from it.
+#[derive(Debug)]
+pub struct Collector {
+    root: Root,
+    members: Members,
+    target: Handle,
+    scanner: Scanner,
+    identifier: Identifier,
+    budget: RollupBudget,
+    cgroups: Cgroups,
+    system: System,
+    outside: Outside,
+    suspects: BTreeMap<u32, Announced>,
+    noted: HashSet<&'static str>,
+    scratch: Scratch,
+    polls: Vec<libc::pollfd>,
+    found: Vec<Stat>,
+    kept_at_most: usize,
+    first_s: Option<f64>,
+    oom_kills_before: Option<u64>,
+    dropped: u64,
+    dropped_in_a_row: u32,
+}
+
+impl Collector {
+    /// Looks at the target once.
+    ///
+    /// # Errors
+    /// There is no such process, it has ended, or /proc cannot be read; each says what to do.
+    pub fn new(target_pid: u32, options: Options) -> Result<Self, CollectError> {
+        let root = Root::new(&options.root);
+        let mut scratch = Scratch::default();
+        let stat = target_stat(&root, target_pid, &mut scratch)?;
+        let ours = root.is_ours();
+        let oom_kills_before = system::oom_kills(&root, &mut scratch);
+        Ok(Self {
+            members: Members::new(&stat, options.own_child && ours),
+            target: Handle::open(&root, &stat, ours, &mut scratch),
+            scanner: Scanner::new(&root, &mut scratch),
+            identifier: Identifier::new(),
+            budget: RollupBudget::new(options.rollup, options.interval_s),
+            cgroups: Cgroups::new(&root, target_pid, &mut scratch),
+            system: System::new(&root, target_pid),
+            outside: Outside::default(),
+            suspects: BTreeMap::new(),
+            noted: HashSet::new(),
+            polls: Vec::new(),
+            found: Vec::new(),
+            kept_at_most: if ours { sys::open_file_limit() / KEPT_FILES_PART / 2 } else { 0 },
+            first_s: None,
+            oom_kills_before,
+            dropped: 0,
+            dropped_in_a_row: 0,
+            scratch,
+            root,
+        })
+    }
+
+    /// Reads everything once; pushes processes, cgroups, exits, notes and at most one tick. `now_s` counts from the
+    /// run's start on the monotonic clock. Never fails: what cannot be read becomes a note, once.
+    pub fn tick(&mut self, now_s: f64, out: &mut Vec<Event>) {
+        let cpu = sys::thread_cpu_ns();
+        let first_s = *self.first_s.get_or_insert(now_s);
+        self.find_processes(now_s, out);
+        let pass = self.read_processes(now_s, out);
+        self.identifier.update(&mut self.members, &self.root, now_s, &mut self.scratch, out);
+        let (system, cgroups) = self.read_limits(now_s, out);
+        if let Some(mut samples) = pass {
+            let used = used(&samples, system, &cgroups);
+            self.look_outside(now_s, used, &mut samples, out);
+            let spent_s = (sys::thread_cpu_ns() - cpu) as f64 * 1e-9;
+            self.read_rollups(now_s, first_s, spent_s, &mut samples, out);
+            out.push(Event::Tick(Tick { t_s: now_s, procs: samples, system, cgroups }));
+        }
+    }
+
+    /// False once the target has ended, a zombie included.
+    #[must_use]
+    pub fn target_alive(&self) -> bool {
+        !self.target.has_ended(&self.root, &mut Scratch::default())
+    }
+
+    /// What watching has cost since [`Self::new`].
+    #[must_use]
+    pub fn cost(&self, now_s: f64) -> WatchCost {
+        let rss_bytes = Scratch::default()
+            .read("/proc/self/status".as_ref())
+            .ok()
+            .and_then(|bytes| crate::parse::status::Status::parse(bytes).rss)
+            .unwrap_or(0);
+        WatchCost {
+            t_s: now_s,
+            cpu_s: self.budget.cpu_s(),
+            rss_bytes,
+            rollup_reads: self.budget.reads,
+            longest_rollup_ms: self.budget.longest_ms,
+            rollup_skipped: self.budget.skipped,
+        }
+    }
+
+    /// Kills for memory since [`Self::new`] in the target's cgroups; where none counts them, on the whole machine.
+    #[must_use]
+    pub fn oom_kills(&self) -> u64 {
+        let mut scratch = Scratch::default();
+        self.cgroups.oom_kills(&mut scratch).unwrap_or_else(|| {
+            let now = system::oom_kills(&self.root, &mut scratch).unwrap_or(0);
+            now.saturating_sub(self.oom_kills_before.unwrap_or(now))
+        })
+    }
+
+    /// Ticks that were dropped since processes kept ending while they were read.
+    #[must_use]
+    pub fn dropped_ticks(&self) -> u64 {
+        self.dropped
+    }
+
+    fn find_processes(&mut self, now_s: f64, out: &mut Vec<Event>) {
+        let (root, scratch) = (&self.root, &mut self.scratch);
+        self.members.prune_young(root, scratch);
+        self.found.clear();
+        let alive = &self.members.alive;
+        self.scanner.scan(root, now_s, |pid| alive.contains_key(&pid), scratch, &mut self.found);
+        self.members.adopt(&mut self.found, root, scratch);
+        if self.members.alive.values().all(|member| member.announced.is_some()) {
+            return;
+        }
+        let ticks = sys::ticks_per_second();
+        let Some(uptime_s) = root.uptime_s(scratch) else {
+            self.note(
+                now_s,
+                NoteKind::Unavailable,
+                "age of processes",
+                "/proc/uptime cannot be read; only the target is watched",
+                out,
+            );
+            return;
+        };
+        for pid in self.members.grown_up(uptime_s * ticks, ticks) {
+            let keep = self.members.announced().count() < self.kept_at_most;
+            let age_s = self.members.alive.get(&pid).map_or(0.0, |member| uptime_s - member.stat.start_ticks as f64 / ticks);
+            self.identifier.announce(&mut self.members, pid, now_s - age_s, keep, &self.root, &mut self.scratch);
+        }
+        if self.members.announced().count() >= MOST_MEMBERS {
+            let text = format!("more than {MOST_MEMBERS} processes are alive; the newest are not watched");
+            self.note(now_s, NoteKind::Warning, "many processes", &text, out);
+        }
+    }
+
+    /// Samples all processes; once more if somebody ended in the middle; `None` where that did not help.
+    fn read_processes(&mut self, now_s: f64, out: &mut Vec<Event>) -> Option<Vec<ProcSample>> {
+        for attempt in 0..2 {
+            let pass = sample::pass(&mut self.members, &self.root, &mut self.scratch, &mut self.polls);
+            for pid in pass.ended {
+                if let Some(process) = self.members.remove(pid).and_then(|member| member.announced) {
+                    // It may have come and gone within this tick.
+                    if !process.sent {
+                        out.push(Event::Process(process.event()));
+                    }
+                    out.push(Event::Exit(Exit { id: process.id, t_s: now_s }));
+                }
+            }
+            if !pass.torn || (attempt == 1 && self.dropped_in_a_row >= MOST_DROPPED_IN_A_ROW) {
+                self.dropped_in_a_row = 0;
+                return Some(pass.samples);
+            }
+        }
+        self.dropped += 1;
+        self.dropped_in_a_row += 1;
+        None
+    }
+
+    fn read_limits(&mut self, now_s: f64, out: &mut Vec<Event>) -> (Option<SystemSample>, Vec<CgroupSample>) {
+        let mut new = Vec::new();
+        self.cgroups.look_now_and_then(&self.root, now_s, &mut self.scratch, &mut new);
+        out.extend(new.into_iter().map(Event::Cgroup));
+        let mut cgroups = Vec::new();
+        self.cgroups.sample(now_s, &mut self.scratch, &mut cgroups);
+        let system = self.system.sample(&self.root, now_s, &mut self.scratch);
+        for (name, why) in std::mem::take(&mut self.system.missing) {
+            self.note(now_s, NoteKind::Unavailable, name, &why, out);
+        }
+        if let Some(why) = self.cgroups.missing.take() {
+            self.note(now_s, NoteKind::Unavailable, "cgroup", &why, out);
+        }
+        (system, cgroups)
+    }
+
+    fn look_outside(&mut self, now_s: f64, used: Used, samples: &mut Vec<ProcSample>, out: &mut Vec<Event>) {
+        let (members, suspects) = (&self.members, &self.suspects);
+        let ours = |pid: u32| members.alive.contains_key(&pid) || suspects.contains_key(&pid);
+        for suspect in self.outside.look(&self.root, now_s, used, ours, &mut self.scratch) {
+            self.name_suspect(now_s, suspect, out);
+        }
+        let mut gone = Vec::new();
+        for (pid, process) in &mut self.suspects {
+            match sample::read_one(*pid, process, &self.root, &mut self.scratch) {
+                Look::Sample(sample) => samples.push(sample),
+                Look::NoMemory => {}
+                Look::Ended => gone.push(*pid),
+            }
+        }
+        for id in gone.iter().filter_map(|pid| self.suspects.remove(pid)).map(|process| process.id) {
+            out.push(Event::Exit(Exit { id, t_s: now_s }));
+        }
+    }
+
+    fn name_suspect(&mut self, now_s: f64, suspect: Suspect, out: &mut Vec<Event>) {
+        let (root, scratch) = (&self.root, &mut self.scratch);
+        let ticks = sys::ticks_per_second();
+        let (Some(stat), Some(uptime_s)) = (root.stat(suspect.pid, scratch), root.uptime_s(scratch)) else { return };
+        let start_s = now_s - (uptime_s - stat.start_ticks as f64 / ticks);
+        // Younger than our first look at its pid: somebody else had it then.
+        if start_s > suspect.since_s + 0.1 {
+            return;
+        }
+        let id = self.members.next_id();
+        let handle = Handle::open(root, &stat, self.kept_at_most > 0, scratch);
+        let mut process =
+            Announced::new(id, (stat.pid, stat.ppid, None), start_s, handle, Facts::read(root, &stat, None, scratch));
+        process.part = Part { role: Role::Outside, reason: suspect.reason.clone(), rank: None };
+        let event = process.event();
+        let text = format!("pid {} ({}) grows and is {}", suspect.pid, event.name, suspect.reason);
+        out.push(Event::Process(event));
+        out.push(Event::Note(Note { t_s: now_s, kind: NoteKind::Outside, text, process: Some(id) }));
+        self.suspects.insert(suspect.pid, process);
+    }
+
+    fn read_rollups(&mut self, now_s: f64, first_s: f64, spent_s: f64, samples: &mut [ProcSample], out: &mut Vec<Event>) {
+        let parents: HashSet<ProcId> = Identifier::forking_parents(&self.members);
+        let mut by_id: BTreeMap<ProcId, &mut ProcSample> = samples.iter_mut().map(|sample| (sample.id, sample)).collect();
+        let mut wishes = Vec::with_capacity(by_id.len());
+        for (pid, process) in self.members.announced_mut() {
+            if let Some(sample) = by_id.remove(&process.id) {
+                wishes.push(Wish {
+                    pid,
+                    rss: process.counters.rss,
+                    shares_pages: process.facts.forked || parents.contains(&process.id),
+                    state: &mut process.rollup,
+                    rollup: &mut sample.rollup,
+                    maps: &mut sample.maps,
+                });
+            }
+        }
+        self.budget.spend(now_s, first_s, spent_s, &mut wishes, &self.root, &mut self.scratch);
+        if self.budget.skipped > 0 {
+            let text = "reading smaps_rollup would hold a big process up for more than 20 ms: PSS and private pages of it are not \
+                        read; anonymous and shared memory are";
+            self.note(now_s, NoteKind::Unavailable, "PSS of big processes", text, out);
+        }
+        if self.budget.denied {
+            let text = "smaps_rollup of another user's process cannot be read; run as its user or as root to see private pages";
+            self.note(now_s, NoteKind::Unavailable, "PSS", text, out);
+        }
+    }
+
+    /// Says something once.
+    fn note(&mut self, t_s: f64, kind: NoteKind, name: &'static str, why: &str, out: &mut Vec<Event>) {
+        if self.noted.insert(name) {
+            out.push(Event::Note(Note { t_s, kind, text: format!("{name}: {why}"), process: None }));
+        }
+    }
+}
+
+fn used(samples: &[ProcSample], system: Option<SystemSample>, cgroups: &[CgroupSample]) -> Used {
+    let system = system.unwrap_or_default();
+    Used {
+        machine: system.total.saturating_sub(system.available).saturating_sub(system.shmem),
+        total: system.total,
+        cgroup: cgroups.first().map(|cgroup| cgroup.anon),
+        tree: samples.iter().map(|sample| sample.anon).sum(),
+    }
+}
+
+fn target_stat(root: &Root, pid: u32, scratch: &mut Scratch) -> Result<Stat, CollectError> {
+    let path = root.of(pid, "stat");
+    match scratch.read(&path) {
+        Ok(bytes) => match Stat::parse(bytes) {
+            Some(stat) if stat.pid != pid => Err(CollectError::NoSuchProcess { pid }),
+            Some(stat) if stat.ended() => Err(CollectError::Zombie { pid }),
+            Some(stat) => Ok(stat),
+            None => Err(CollectError::Format { path, proc: root.path("proc") }),
+        },
+        Err(source) if source.kind() == io::ErrorKind::PermissionDenied => Err(CollectError::Denied { path, source }),
+        Err(_) => match std::fs::read_dir(root.path("proc")) {
+            Ok(_) => Err(CollectError::NoSuchProcess { pid }),
+            Err(source) => Err(CollectError::NoProc { path: root.path("proc"), source }),
+        },
+    }
+}

@@ -1,0 +1,225 @@
+//! When to read `smaps_rollup`.
+//!
+//! It is the only view of who shares which page, and by far the dearest read: the kernel walks the page tables of the
+//! target (20 to 40 ms per GiB were seen) while it holds the lock that the target's mmap and munmap need. So:
+//!
+//! - All reads and ticks together stay below [`SHARE`] of a core; where the whole of lowtide uses more than
+//!   [`SHARE_IN_ALL`], the reads pause.
+//! - A process whose next read would take more than [`LONGEST_MS`] is not read: its cost per page is learned from its
+//!   own reads while it is small, or else from pages of our own. Above that the cheap counters have to do.
+//! - Processes that share pages (forked workers) come first, the others five times as rarely.
+
+use std::fs::File;
+use std::time::Instant;
+
+use lowtide_model::Rollup;
+
+use crate::parse::keyed;
+use crate::root::{Root, Scratch};
+use crate::sys;
+
+/// The part of a core that ticks and rollups may use together.
+const SHARE: f64 = 0.007;
+/// The part of a core above which the reads pause, counting every thread of this process.
+const SHARE_IN_ALL: f64 = 0.01;
+/// CPU seconds at the start that do not count against [`SHARE_IN_ALL`]: reading options, opening the recording.
+const GRACE_S: f64 = 0.5;
+/// The most that may be saved up for one burst of reads, in seconds, where ticks are short.
+const MOST_SAVED_S: f64 = 0.04;
+/// No read of a target may be expected to take longer, in milliseconds.
+const LONGEST_MS: f64 = 20.0;
+/// Expected and real cost differ (huge pages split, shared pages cost more): plan for this factor.
+const SAFETY: f64 = 1.5;
+/// Reads of fewer pages say more about the file's overhead than about pages.
+const PAGES_TO_LEARN_FROM: u64 = 1024;
+/// Seconds after which a process is read again, if it shares pages, and if not.
+const EVERY_S: f64 = 1.0;
+const RARELY_S: f64 = 5.0;
+/// Lines of `maps` are counted this rarely, in seconds.
+const MAPS_EVERY_S: f64 = 30.0;
+
+/// What is known about reading one process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RollupState {
+    /// When its `smaps_rollup` and its `maps` were last read.
+    read_s: Option<f64>,
+    maps_s: Option<f64>,
+    maps_cost_s: f64,
+    /// Nanoseconds for each resident page in its last reads.
+    ns_per_page: Option<f64>,
+    /// It became too big, at some time.
+    skipped: bool,
+    /// The kernel does not let us read it.
+    denied: bool,
+}
+
+/// The budget, and what was spent.
+#[derive(Debug)]
+pub struct RollupBudget {
+    enabled: bool,
+    most_saved_s: f64,
+    saved_s: f64,
+    last_s: Option<f64>,
+    cpu_at_start_s: f64,
+    /// Measured on pages of our own, once it is needed.
+    own_ns_per_page: Option<f64>,
+    pub reads: u64,
+    pub longest_ms: f64,
+    /// Processes that became too big, each counted once.
+    pub skipped: u32,
+    /// Whether some process may not be read.
+    pub denied: bool,
+}
+
+/// A process that could be read, as the plan needs it.
+pub struct Wish<'a> {
+    pub pid: u32,
+    pub rss: u64,
+    pub shares_pages: bool,
+    pub state: &'a mut RollupState,
+    /// Where the results go.
+    pub rollup: &'a mut Option<Rollup>,
+    pub maps: &'a mut Option<u32>,
+}
+
+impl RollupBudget {
+    /// `interval_s`: seconds between ticks, so that long ones may save up as much as they allow.
+    pub fn new(enabled: bool, interval_s: f64) -> Self {
+        Self {
+            enabled,
+            most_saved_s: MOST_SAVED_S.max(interval_s * SHARE),
+            saved_s: 0.0,
+            last_s: None,
+            cpu_at_start_s: sys::process_cpu_s(),
+            own_ns_per_page: None,
+            reads: 0,
+            longest_ms: 0.0,
+            skipped: 0,
+            denied: false,
+        }
+    }
+
+    /// CPU seconds of this process since the start.
+    pub fn cpu_s(&self) -> f64 {
+        sys::process_cpu_s() - self.cpu_at_start_s
+    }
+
+    /// Reads those whose turn it is and that the budget allows. `spent_s`: CPU seconds of this tick so far. `first_s`:
+    /// the time of the first tick.
+    pub fn spend(&mut self, now_s: f64, first_s: f64, spent_s: f64, wishes: &mut [Wish<'_>], root: &Root, scratch: &mut Scratch) {
+        let passed = self.last_s.map_or(0.0, |last| (now_s - last).max(0.0));
+        self.last_s = Some(now_s);
+        self.saved_s = (self.saved_s + passed * SHARE - spent_s).clamp(-MOST_SAVED_S, self.most_saved_s);
+        if !self.enabled || self.cpu_s() - GRACE_S > (now_s - first_s) * SHARE_IN_ALL {
+            return;
+        }
+        let due = |wish: &Wish<'_>| {
+            let every = if wish.shares_pages { EVERY_S } else { RARELY_S };
+            wish.state.read_s.map_or(f64::INFINITY, |read| (now_s - read) / every)
+        };
+        // The most overdue first; among those never read, those that share pages.
+        wishes.sort_by(|a, b| due(b).total_cmp(&due(a)).then(b.shares_pages.cmp(&a.shares_pages)));
+        for wish in wishes {
+            if due(wish) >= 0.99 && !wish.state.denied && wish.rss > 0 && self.affordable(wish) {
+                self.read(now_s, wish, root, scratch);
+            }
+            self.count_maps(now_s, wish, root);
+        }
+    }
+
+    /// Whether the read is expected to be short enough for the target and cheap enough for us.
+    fn affordable(&mut self, wish: &mut Wish<'_>) -> bool {
+        let ns_per_page = match wish.state.ns_per_page {
+            Some(known) => known,
+            None => *self.own_ns_per_page.get_or_insert_with(measure_own_pages),
+        };
+        let expected_s = ns_per_page * (wish.rss / sys::page_size()) as f64 * 1e-9 * SAFETY;
+        if expected_s * 1e3 > LONGEST_MS {
+            self.skipped += u32::from(!wish.state.skipped);
+            wish.state.skipped = true;
+            return false;
+        }
+        self.saved_s > 0.0 && self.saved_s >= expected_s
+    }
+
+    fn read(&mut self, now_s: f64, wish: &mut Wish<'_>, root: &Root, scratch: &mut Scratch) {
+        let (clock, cpu) = (Instant::now(), sys::thread_cpu_ns());
+        let result = scratch.read(&root.of(wish.pid, "smaps_rollup"));
+        let (wall_ms, ns) = (clock.elapsed().as_secs_f64() * 1e3, (sys::thread_cpu_ns() - cpu) as f64);
+        self.saved_s -= ns * 1e-9;
+        wish.state.read_s = Some(now_s);
+        match result {
+            Ok(bytes) => {
+                *wish.rollup = keyed::rollup(bytes);
+                self.reads += 1;
+                self.longest_ms = self.longest_ms.max(wall_ms);
+            }
+            // A vanished process is an exit, seen by others; anything else will not get better.
+            Err(error) => {
+                wish.state.denied = error.kind() == std::io::ErrorKind::PermissionDenied;
+                self.denied |= wish.state.denied;
+            }
+        }
+        let pages = wish.rss / sys::page_size();
+        if pages >= PAGES_TO_LEARN_FROM {
+            let measured = ns / pages as f64;
+            // Judged by CPU time: being preempted in the middle says nothing about the next read. Bad news counts
+            // at once, good news slowly.
+            let known = wish.state.ns_per_page.unwrap_or(measured);
+            wish.state.ns_per_page = Some(if measured > known { measured } else { known * 0.8 + measured * 0.2 });
+        }
+    }
+
+    fn count_maps(&mut self, now_s: f64, wish: &mut Wish<'_>, root: &Root) {
+        let due = wish.state.maps_s.is_none_or(|last| now_s - last >= MAPS_EVERY_S);
+        if !due || wish.state.denied || self.saved_s < wish.state.maps_cost_s.clamp(0.0005, MOST_SAVED_S * 0.9) {
+            return;
+        }
+        let cpu = sys::thread_cpu_ns();
+        *wish.maps = count_lines(root, wish.pid);
+        wish.state.maps_s = Some(now_s);
+        wish.state.maps_cost_s = (sys::thread_cpu_ns() - cpu) as f64 * 1e-9;
+        self.saved_s -= wish.state.maps_cost_s;
+    }
+}
+
+/// Lines of `maps`. The kernel gives them out a page at a time and lets go of the target's lock in between.
+fn count_lines(root: &Root, pid: u32) -> Option<u32> {
+    use std::io::Read;
+    /// A kernel's default limit (vm.max_map_count) is 65530 maps of about 100 bytes.
+    const MOST_BYTES: u64 = 64 << 20;
+    let mut file = File::open(root.of(pid, "maps")).ok()?.take(MOST_BYTES);
+    let mut buffer = [0; 8192];
+    let mut count = 0_u32;
+    loop {
+        match file.read(&mut buffer).ok()? {
+            0 => return Some(count),
+            read => count += u32::try_from(buffer[..read].iter().filter(|byte| **byte == b'\n').count()).unwrap_or(0),
+        }
+    }
+}
+
+/// What a rollup costs per page on this machine: with and without a few MiB of small pages of our own.
+fn measure_own_pages() -> f64 {
+    const LEN: usize = 8 << 20;
+    /// Where it cannot be measured: the dearest that was seen (18 ms for 256 MiB).
+    const DEAREST: f64 = 280.0;
+    let mut scratch = Scratch::default();
+    let path = std::path::Path::new("/proc/self/smaps_rollup");
+    let mut time = || {
+        (0..3)
+            .filter_map(|_| {
+                let before = sys::thread_cpu_ns();
+                scratch.read(path).ok()?;
+                Some(sys::thread_cpu_ns() - before)
+            })
+            .min()
+    };
+    let Some(without) = time() else { return DEAREST };
+    let Some(pages) = sys::TouchedPages::new(LEN) else { return DEAREST };
+    let Some(with) = time() else { return DEAREST };
+    drop(pages);
+    let per_page = with.saturating_sub(without) as f64 / (LEN as u64 / sys::page_size()) as f64;
+    // A clock that stands still, or a sandbox: do not trust it.
+    if per_page < 1.0 { DEAREST } else { per_page }
+}
