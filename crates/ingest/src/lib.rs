@@ -25,6 +25,7 @@ mod text;
 mod timeline;
 mod units;
 mod when;
+mod words;
 
 use lowtide_model::Event;
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use lowtide_model::{ProcId, ProcSample, Rollup, Signal, SystemSample};
 
 use crate::Problem;
-use crate::header::{Field, Measure, Unit, words};
+use crate::header::{Field, Measure, Unit};
 use crate::hints::seconds_of;
 use crate::number::{self, Cell};
 use crate::rows::is_measure;
@@ -13,6 +13,7 @@ use crate::sheet::Sheet;
 use crate::table::{Table, Writer};
 use crate::units::{self, Guess};
 use crate::when::{self, Sort};
+use crate::words::words;
 
 /// Rows that are looked at before units are settled.
 const LOOKED_AT: usize = 2000;

@@ -1,148 +1,18 @@
 //! The JSON of a Prometheus range query (`/api/v1/query_range`, result type `matrix`): one answer, or several one
 //! after the other in a file. The names of metrics say what they measure; labels say of whom.
 
+mod json;
+mod metrics;
+
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 
 use lowtide_model::{CgroupId, CgroupSample, ProcId, ProcSample, Signal, SystemSample};
-use serde::de::{self, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
 
-use crate::header::{Field, Measure, Unit, tell};
+use self::json::Series;
+use self::metrics::{MEANINGS, Meaning, guess, known};
+use crate::Problem;
 use crate::sheet::{Identity, Of, Reading, Sheet};
 use crate::text::cut;
-use crate::{Problem, units};
-
-/// The answer, or only its `data`.
-#[derive(Deserialize)]
-struct Answer {
-    #[serde(default)]
-    error: Option<String>,
-    #[serde(default)]
-    data: Option<Data>,
-    #[serde(default)]
-    result: Option<Vec<Series>>,
-}
-
-#[derive(Deserialize)]
-struct Data {
-    #[serde(default)]
-    result: Vec<Series>,
-}
-
-#[derive(Deserialize)]
-struct Series {
-    #[serde(default)]
-    metric: BTreeMap<String, String>,
-    #[serde(default)]
-    values: Vec<Point>,
-}
-
-/// `[1700000000.5, "123"]`: seconds since 1970, and a number in quotes.
-struct Point {
-    t_s: f64,
-    value: f64,
-}
-
-impl<'de> Deserialize<'de> for Point {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(PointVisitor)
-    }
-}
-
-struct PointVisitor;
-
-impl<'de> Visitor<'de> for PointVisitor {
-    type Value = Point;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[seconds, \"number\"]")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Point, A::Error> {
-        let missing = || de::Error::invalid_length(1, &self);
-        let t_s = seq.next_element::<f64>()?.ok_or_else(missing)?;
-        let Number(value) = seq.next_element()?.ok_or_else(missing)?;
-        while seq.next_element::<de::IgnoredAny>()?.is_some() {}
-        Ok(Point { t_s, value })
-    }
-}
-
-/// A number, in quotes or not; NaN for anything else in quotes.
-struct Number(f64);
-
-impl<'de> Deserialize<'de> for Number {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NumberVisitor;
-        impl Visitor<'_> for NumberVisitor {
-            type Value = Number;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number")
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Number, E> {
-                Ok(Number(text.parse().unwrap_or(f64::NAN)))
-            }
-            fn visit_f64<E>(self, value: f64) -> Result<Number, E> {
-                Ok(Number(value))
-            }
-            fn visit_u64<E>(self, value: u64) -> Result<Number, E> {
-                Ok(Number(value as f64))
-            }
-            fn visit_i64<E>(self, value: i64) -> Result<Number, E> {
-                Ok(Number(value as f64))
-            }
-        }
-        deserializer.deserialize_any(NumberVisitor)
-    }
-}
-
-/// What a metric measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Meaning {
-    Rss,
-    Pss,
-    Swap,
-    Fds,
-    Threads,
-    /// Of a container: usage without the inactive page cache.
-    WorkingSet,
-    Usage,
-    /// container_memory_rss: the anonymous memory of the cgroup.
-    Anon,
-    Cache,
-    Limit,
-    Total,
-    Available,
-    Shmem,
-    Cached,
-    SwapTotal,
-    SwapFree,
-}
-
-const MEANINGS: usize = Meaning::SwapFree as usize + 1;
-
-/// The metrics of the Prometheus client libraries, cAdvisor, kube-state-metrics and node_exporter, by their
-/// documentation.
-const KNOWN: [(&str, Meaning); 18] = [
-    ("process_resident_memory_bytes", Meaning::Rss),
-    ("process_open_fds", Meaning::Fds),
-    ("process_threads", Meaning::Threads),
-    ("process_num_threads", Meaning::Threads),
-    ("namedprocess_namegroup_num_threads", Meaning::Threads),
-    ("namedprocess_namegroup_open_filedesc", Meaning::Fds),
-    ("container_memory_working_set_bytes", Meaning::WorkingSet),
-    ("container_memory_usage_bytes", Meaning::Usage),
-    ("container_memory_rss", Meaning::Anon),
-    ("container_memory_cache", Meaning::Cache),
-    ("container_memory_swap", Meaning::Swap),
-    ("container_spec_memory_limit_bytes", Meaning::Limit),
-    ("node_memory_MemTotal_bytes", Meaning::Total),
-    ("node_memory_MemAvailable_bytes", Meaning::Available),
-    ("node_memory_Shmem_bytes", Meaning::Shmem),
-    ("node_memory_Cached_bytes", Meaning::Cached),
-    ("node_memory_SwapTotal_bytes", Meaning::SwapTotal),
-    ("node_memory_SwapFree_bytes", Meaning::SwapFree),
-];
 
 /// Whether a text is JSON, by its first character.
 pub(crate) fn looks_like(text: &str) -> bool {
@@ -151,7 +21,7 @@ pub(crate) fn looks_like(text: &str) -> bool {
 
 /// Read one or more answers.
 pub(crate) fn read(text: &str) -> Result<Sheet, Problem> {
-    let series = answers(text)?;
+    let series = json::answers(text)?;
     let mut sheet = Sheet::new("Prometheus range query");
     sheet.unix_s = Some(0.0);
     let owners = Owners::gather(&series, &mut sheet)?;
@@ -163,34 +33,6 @@ pub(crate) fn read(text: &str) -> Result<Sheet, Problem> {
         return Err(Problem::NoMemory { columns: names });
     }
     Ok(sheet)
-}
-
-fn answers(text: &str) -> Result<Vec<Series>, Problem> {
-    let mut all = Vec::new();
-    let not_a_range = |what: &str| Problem::NotARange { what: what.to_owned() };
-    if text.trim_start().starts_with('[') {
-        return Err(not_a_range("it is a list"));
-    }
-    for answer in serde_json::Deserializer::from_str(text).into_iter::<Answer>() {
-        let answer = answer.map_err(|error| Problem::Json {
-            line: error.line(),
-            column: error.column(),
-            // The position is said beside it.
-            message: cut(error.to_string().split(" at line ").next().unwrap_or("")),
-        })?;
-        if let Some(error) = answer.error {
-            return Err(Problem::NotARange { what: format!("the server answered with an error: `{}`", cut(&error)) });
-        }
-        let result = answer.data.map(|data| data.result).or(answer.result).ok_or_else(|| not_a_range("it has no data.result"))?;
-        all.extend(result);
-    }
-    if all.is_empty() {
-        return Err(not_a_range("its result is empty: no series matched the query in that time"));
-    }
-    if all.iter().all(|series| series.values.is_empty()) {
-        return Err(not_a_range("it has no values: it is the answer of an instant query, which knows one moment"));
-    }
-    Ok(all)
 }
 
 fn name_of(series: &Series) -> &str {
@@ -362,48 +204,6 @@ fn cgroup_of(row: &[Option<f64>; MEANINGS], usage: f64) -> CgroupSample {
         inactive_file: row[Meaning::WorkingSet as usize].map_or(0, |set| usage.saturating_sub(bytes(set))),
         ..CgroupSample::empty(CgroupId(0))
     }
-}
-
-/// What a metric of a known name measures, and bytes in one.
-fn known(series: &Series) -> Option<(Meaning, f64)> {
-    let name = name_of(series);
-    if name == "namedprocess_namegroup_memory_bytes" {
-        return match series.metric.get("memtype").map(String::as_str) {
-            Some("resident") => Some((Meaning::Rss, 1.0)),
-            Some("proportionalResident") => Some((Meaning::Pss, 1.0)),
-            Some("swapped") => Some((Meaning::Swap, 1.0)),
-            _ => None,
-        };
-    }
-    if name == "kube_pod_container_resource_limits" {
-        return (series.metric.get("resource").is_some_and(|resource| resource == "memory")).then_some((Meaning::Limit, 1.0));
-    }
-    KNOWN.iter().find(|(known, _)| *known == name).map(|(_, meaning)| (*meaning, 1.0))
-}
-
-/// A metric of another name, by the words of the name; without a name (the answer of an expression) it is memory in
-/// bytes where nothing else in the file is known.
-fn guess(series: &Series, any_known: bool, sheet: &mut Sheet) -> Option<(Meaning, f64)> {
-    if any_known {
-        return None;
-    }
-    let name = name_of(series);
-    let told = tell(name);
-    let factor = match (name, told.field, told.unit) {
-        ("", _, _) => 1.0,
-        (
-            _,
-            Field::Measure(Measure::Rss | Measure::Anon | Measure::Uss | Measure::Pss | Measure::Used),
-            Unit::Named(factor) | Unit::Megabytes(factor),
-        ) => factor,
-        (_, Field::Measure(Measure::Rss | Measure::Anon | Measure::Uss | Measure::Pss), Unit::Unsaid) => 1.0,
-        _ => return None,
-    };
-    let said = format!("`{}` is taken to be the resident memory of a process, in {}.", cut(name), units::name_of(factor));
-    if !sheet.said.contains(&said) {
-        sheet.said.push(said);
-    }
-    Some((Meaning::Rss, factor))
 }
 
 /// Whose series it is: of a container its namespace, pod and name, else all labels.

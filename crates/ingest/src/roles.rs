@@ -14,6 +14,8 @@ use crate::sheet::Identity;
 
 /// First memory of a forked child over its parent's.
 const LIKE_PARENT: std::ops::RangeInclusive<f64> = 0.6..=1.3;
+/// The same where the birth was not seen, so that both had time to grow.
+const LIKE_PARENT_LATER: std::ops::RangeInclusive<f64> = 0.3..=3.0;
 /// Below this share by PSS, pages are shared with a parent.
 const SHARES: f64 = 0.8;
 /// A child that lives for less than this share of its parent's remaining life is a helper.
@@ -125,7 +127,8 @@ impl People<'_> {
         if let Some(share) = life.first_share.filter(|_| seen_born || self.children[child].is_empty()) {
             return share < SHARES;
         }
-        if seen_born && life.parent_bytes > 0 && !LIKE_PARENT.contains(&(life.first_bytes as f64 / life.parent_bytes as f64)) {
+        let like = if seen_born { LIKE_PARENT } else { LIKE_PARENT_LATER };
+        if life.parent_bytes > 0 && !like.contains(&(life.first_bytes as f64 / life.parent_bytes as f64)) {
             return false;
         }
         let (own, its) = (self.command(child), self.command(parent));
