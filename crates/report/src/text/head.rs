@@ -1,6 +1,6 @@
 //! The first lines: the answer.
 
-use lowtide_model::{Bytes, Class, ExpectationState, Finding, OomForecast, Report, Verdict};
+use lowtide_model::{Bytes, Class, ExpectationState, Finding, Kind, OomForecast, Report, Verdict};
 
 use super::page::{GUTTER, Page, Style, columns, cut};
 use super::words;
@@ -77,7 +77,9 @@ pub fn blame(page: &mut Page, report: &Report, verbose: bool) {
     if let Some(place) = place(leak) {
         page.labelled("where", &place);
     }
-    let kind = leak.kind.map_or(String::new(), |kind| format!("{}: ", words::kind(kind)));
+    // What is counted, the sentence names itself.
+    let counted = [Kind::Processes, Kind::Fds, Kind::Threads, Kind::Maps];
+    let kind = leak.kind.filter(|kind| !counted.contains(kind)).map_or(String::new(), |kind| format!("{}: ", words::kind(kind)));
     page.labelled("what", &format!("{kind}{}", leak.text));
     list(page, "proof", leak.evidence.iter().cloned(), verbose);
 }
@@ -101,7 +103,9 @@ fn place(finding: &Finding) -> Option<String> {
 pub fn end_of_memory(page: &mut Page, report: &Report) {
     let kills: Vec<&Finding> = report.findings.iter().filter(|finding| finding.is_kill()).collect();
     for kill in &kills {
-        page.paragraph((Style::Red, "KILLED".to_owned()), GUTTER, &[(Style::Plain, kill.text.clone())]);
+        // The lead says it already.
+        let text = kill.text.strip_prefix("killed ").unwrap_or(&kill.text);
+        page.paragraph((Style::Red, "KILLED".to_owned()), GUTTER, &[(Style::Plain, text.to_owned())]);
         list(page, "", kill.evidence.iter().cloned(), false);
     }
     if !kills.is_empty() {
@@ -150,7 +154,7 @@ pub fn also(page: &mut Page, report: &Report, verbose: bool) {
         .iter()
         .filter(|finding| Some(std::ptr::from_ref(*finding)) != head)
         .filter(|finding| !matches!(finding.class, Class::Oom | Class::Expectation))
-        .map(|finding| if finding.class == Class::Leak { format!("LEAK: {}", finding.text) } else { finding.text.clone() });
+        .map(|finding| if finding.class == Class::Leak { format!("growing: {}", finding.text) } else { finding.text.clone() });
     list(page, "also", others, verbose);
 }
 
@@ -189,8 +193,8 @@ fn in_brackets(spot: &str) -> String {
 pub fn seen(page: &mut Page, report: &Report, verbose: bool) {
     let sampling = &report.sampling;
     let mut saw = match sampling.interval_s {
-        s if s > 0.0 && s <= 1.0 => format!("{} Hz for {}", words::three_digits(1.0 / s), words::span(report.duration_s)),
-        s if s > 1.0 => format!("every {} for {}", words::span(s), words::span(report.duration_s)),
+        s if s > 0.0 && s <= 1.05 => format!("{} Hz for {}", words::three_digits(1.0 / s), words::span(report.duration_s)),
+        s if s > 1.05 => format!("every {} for {}", words::span(s), words::span(report.duration_s)),
         _ => format!("{} samples in {}", sampling.ticks, words::span(report.duration_s)),
     };
     if report.cost.core_share > 0.0 {
@@ -226,7 +230,7 @@ pub fn seen(page: &mut Page, report: &Report, verbose: bool) {
     if !run.host.is_empty() {
         parts.push(format!("on {}", run.host));
     }
-    if !matches!(run.source.as_str(), "" | "run" | "attach") {
+    if !matches!(run.source.as_str(), "" | "run" | "attach" | "import") {
         parts.push(format!("read from {}", run.source));
     }
     let mut line = parts.join(" ");

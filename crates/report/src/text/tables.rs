@@ -15,7 +15,9 @@ pub fn processes(page: &mut Page, report: &Report, verbose: bool) {
     if report.processes.is_empty() {
         return;
     }
-    let all = tree::rows(&report.processes, verbose);
+    // Processes end one after the other, and an end is only seen at a tick.
+    let slack_s = (3.0 * report.sampling.interval_s).max(2.0);
+    let all = tree::rows(&report.processes, slack_s, verbose);
     let (shown, rest) = if verbose { (all, Vec::new()) } else { tree::shorten(all, &report.processes, SHORT_TREE) };
     let fastest = report.processes.iter().map(|process| process.growth).fold(0.0, f64::max);
     let span = words::span_for_bytes(fastest);
@@ -23,7 +25,7 @@ pub fn processes(page: &mut Page, report: &Report, verbose: bool) {
         Column::mark(),
         Column::number("pid", 2),
         Column::text("process", 34, 0),
-        Column::number("now", 0),
+        Column::number("last", 0),
         Column::number("peak", 4),
         Column::number(&format!("growth/{}", span.short), 0),
         Column::text("command", 12, 3),
@@ -42,7 +44,7 @@ pub fn processes(page: &mut Page, report: &Report, verbose: bool) {
                 if process.watch { "->" } else { "" }.to_owned(),
                 if single { process.pid.to_string() } else { String::new() },
                 format!("{}{}", row.branch, row.label),
-                if row.ended { "-".to_owned() } else { Bytes(row.bytes).to_string() },
+                if row.ended && row.bytes == 0 { "-".to_owned() } else { Bytes(row.bytes).to_string() },
                 Bytes(row.peak_bytes).to_string(),
                 if process.growth > 0.0 { words::signed(process.growth * span.seconds) } else { "-".to_owned() },
                 process.name.clone(),
@@ -74,7 +76,7 @@ pub fn roles(page: &mut Page, report: &Report) {
         Column::number("spike", 2),
         Column::number("peak", 0),
         Column::number("shared", 4),
-        Column::number("now", 1),
+        Column::number("last", 1),
         Column::number(&format!("growth/{}", span.short), 0),
     ];
     let tree_only = report.roles.len() == 2 && report.roles[0].role.is_empty();

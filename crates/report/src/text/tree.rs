@@ -8,19 +8,19 @@ use lowtide_model::{ProcessReport, Role};
 pub struct TreeRow {
     /// Branches in front of the label.
     pub branch: String,
-    /// What it is: `trainer, rank 0`, `20 x compile worker, each`.
+    /// What it is: `trainer, rank 0`, `20 × compile worker, each`.
     pub label: String,
     /// The process; of a fold its first one.
     pub first: usize,
     /// How many processes the row stands for, those below folded ones included.
     pub count: usize,
-    /// Memory at the end of watching, bytes; of a fold of one process, the largest.
+    /// Last measured memory, bytes; of a fold the largest of one process.
     pub bytes: u64,
     /// The most that one had.
     pub peak_bytes: u64,
     /// Memory of all that the row stands for.
     pub total_bytes: u64,
-    /// All of them have ended.
+    /// All of them ended before the run did.
     pub ended: bool,
     /// The row of its parent.
     parent: Option<usize>,
@@ -31,9 +31,10 @@ const DEEPEST: usize = 8;
 /// Equal live siblings are one row from this number on.
 const FOLD: usize = 3;
 
-/// The rows of all processes; with `verbose` one for each.
-pub fn rows(processes: &[ProcessReport], verbose: bool) -> Vec<TreeRow> {
-    let forest = Forest::new(processes);
+/// The rows of all processes; with `verbose` one for each. Where the whole run has ended, a process counts as
+/// ended only if it did so more than `slack_s` seconds before the last one: the others lived to the end.
+pub fn rows(processes: &[ProcessReport], slack_s: f64, verbose: bool) -> Vec<TreeRow> {
+    let forest = Forest::new(processes, slack_s);
     let mut rows: Vec<TreeRow> = Vec::with_capacity(processes.len());
     // Depth first without recursion: a hostile tree may be as deep as it likes.
     let mut todo: Vec<(Group, String, String, Option<usize>)> = Vec::new();
@@ -106,6 +107,7 @@ struct Forest<'a> {
     processes: &'a [ProcessReport],
     children: Vec<Vec<usize>>,
     roots: Vec<usize>,
+    ended: Vec<bool>,
     /// For each process: it and all below it have ended, and none of them is watched or grows.
     settled: Vec<bool>,
     /// For each process: how many stand in its subtree, itself included.
@@ -113,13 +115,15 @@ struct Forest<'a> {
 }
 
 impl<'a> Forest<'a> {
-    fn new(processes: &'a [ProcessReport]) -> Self {
+    fn new(processes: &'a [ProcessReport], slack_s: f64) -> Self {
         let places: HashMap<_, _> = processes.iter().enumerate().map(|(at, process)| (process.id, at)).collect();
         let mut children = vec![Vec::new(); processes.len()];
         let mut roots = Vec::new();
         let mut size = vec![1; processes.len()];
+        let over = processes.iter().map(|process| process.end_s.unwrap_or(f64::INFINITY)).fold(0.0, f64::max);
+        let ended: Vec<bool> = processes.iter().map(|process| process.end_s.is_some_and(|end| end < over - slack_s)).collect();
         let mut settled: Vec<bool> =
-            processes.iter().map(|process| process.end_s.is_some() && !process.watch && process.growth <= 0.0).collect();
+            processes.iter().zip(&ended).map(|(process, ended)| *ended && !process.watch && process.growth <= 0.0).collect();
         for (at, process) in processes.iter().enumerate() {
             // Parents stand before their children; a link that breaks this could close a ring and is not followed.
             match process.parent.and_then(|parent| places.get(&parent)).filter(|parent| **parent < at) {
@@ -133,7 +137,7 @@ impl<'a> Forest<'a> {
                 settled[at] &= settled[*child];
             }
         }
-        Self { processes, children, roots, settled, size }
+        Self { processes, children, roots, ended, settled, size }
     }
 
     /// Siblings, equal ones together.
@@ -143,7 +147,7 @@ impl<'a> Forest<'a> {
         for at in siblings.iter().copied() {
             let process = &self.processes[at];
             let leaf = self.children[at].is_empty();
-            let quiet = leaf && !process.watch && process.growth <= 0.0 && process.rank.is_none() && process.end_s.is_none();
+            let quiet = leaf && !process.watch && process.growth <= 0.0 && process.rank.is_none() && !self.ended[at];
             let key = (process.role, self.settled[at]);
             if verbose || !(quiet || self.settled[at]) {
                 groups.push(Group { members: vec![at], folded: false });
@@ -174,14 +178,14 @@ impl<'a> Forest<'a> {
         let count = if group.folded { group.members.iter().map(|at| self.size[*at]).sum() } else { 1 };
         let bytes = members().map(|process| process.bytes).max().unwrap_or(0);
         let least = members().map(|process| process.bytes).min().unwrap_or(0);
-        let ended = first.end_s.is_some();
+        let ended = self.ended[group.members[0]];
         let role = role_name(first.role);
         let mut label = match group.members.len() {
             1 => role.to_owned(),
-            n if ended => format!("{n} x {role}"),
+            n if ended => format!("{n} × {role}"),
             // A fifth apart is still "each" to a person.
-            n if bytes <= least + least / 5 => format!("{n} x {role}, each"),
-            n => format!("{n} x {role}, up to"),
+            n if bytes <= least + least / 5 => format!("{n} × {role}, each"),
+            n => format!("{n} × {role}, up to"),
         };
         if let Some(rank) = first.rank {
             label.push_str(&format!(", rank {rank}"));
