@@ -1,8 +1,8 @@
 //! `--on EVENT CMD`: a command that runs once when something happens to the run.
 //!
 //! The command gets the report as JSON on its standard input. It must not disturb the run: it starts in a
-//! process group of its own (Ctrl-C is not for it), reads nothing of the terminal, and what it prints is kept
-//! back and only shown as a warning if it fails. Nothing here waits while the run goes on.
+//! session of its own (Ctrl-C is not for it, the terminal out of its reach), and what it prints is kept back
+//! and only shown as a warning if it fails. Nothing here waits while the run goes on.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -78,7 +78,9 @@ impl Trigger {
         }
     }
 
-    /// The command's pid while it may run: it is no part of the watched run.
+    /// The command's pid while it may run. It is its session's id too: no process of this session is part of the
+    /// watched run, though its orphans become ours like those of the run.
+    #[cfg(test)]
     pub fn pid(&self) -> Option<u32> {
         match &self.state {
             State::Running { child, .. } => Some(child.id()),
@@ -137,13 +139,15 @@ impl Event {
 /// Starts the command in a shell, with threads that feed it and listen to it.
 fn start(command: &str, report: String) -> io::Result<(Child, Arc<Mutex<Vec<u8>>>)> {
     let (reader, writer) = io::pipe()?;
-    let mut child = Command::new("sh")
-        .args(["-c", command])
-        .stdin(Stdio::piped())
-        .stdout(writer.try_clone()?)
-        .stderr(writer)
-        .process_group(0)
-        .spawn()?;
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).stdin(Stdio::piped()).stdout(writer.try_clone()?).stderr(writer);
+    // SAFETY: between fork and exec only setsid(2) is called, which is async-signal-safe and touches no memory.
+    unsafe {
+        shell.pre_exec(|| if libc::setsid() < 0 { Err(io::Error::last_os_error()) } else { Ok(()) });
+    }
+    let mut child = shell.spawn()?;
+    // It holds our end for writing, without which the listener would never see the end.
+    drop(shell);
     if let Some(mut input) = child.stdin.take() {
         // A command that reads nothing leaves this thread waiting, not the watcher; one that closes its input is fine.
         thread::Builder::new().name("on-feed".to_owned()).spawn(move || {
@@ -270,6 +274,15 @@ mod tests {
         let pid = i32::try_from(pid).expect("a pid");
         // SAFETY: kill takes two numbers; the pid is our own child's, which nobody has reaped.
         assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
+    }
+
+    #[test]
+    fn the_terminal_is_out_of_its_reach() {
+        // Where the tests have no terminal this proves the session only.
+        let mut trigger =
+            Trigger::parse("leak", "set -- $(cat /proc/$$/stat); test $$ = $6 && ! cat < /dev/tty").expect("a trigger");
+        trigger.consider(&report(Verdict::Leak));
+        assert_eq!(trigger.finish(PLENTY), None);
     }
 
     #[test]
