@@ -7,7 +7,6 @@ mod judge;
 mod parse;
 
 pub use judge::judge;
-pub use parse::ExpectError;
 
 use lowtide_model::Role;
 

@@ -1,12 +1,16 @@
 //! lowtide: a memory-leak detective for training runs. See [`cli`] for the commands.
 
 mod cli;
+mod config;
 mod duration;
 mod exit;
+mod expect;
+mod fail_on;
 mod input;
 mod output;
 mod target;
 mod terminal;
+mod trigger;
 mod watch;
 
 use std::process::ExitCode;

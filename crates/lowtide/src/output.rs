@@ -82,14 +82,15 @@ pub enum Destination {
 pub struct Output {
     /// Where.
     pub destination: Destination,
-    redact: bool,
+    /// Keep back what a stranger should not read.
+    pub redact: bool,
     verbose: bool,
 }
 
 impl Output {
     /// For `run` and `attach`: text on stderr beside the target's own output, everything else in a file.
-    pub fn beside_a_target(args: &OutputArgs) -> Result<Self, Failure> {
-        let output = Self::of(args)?;
+    pub fn beside_a_target(args: &OutputArgs, redact: bool) -> Result<Self, Failure> {
+        let output = Self::of(args, redact)?;
         match &output.destination {
             Destination::Console(Format::Text) => Ok(output),
             Destination::Console(_) => Err(Failure::usage(
@@ -103,8 +104,8 @@ impl Output {
         }
     }
 
-    /// For commands whose standard output is their own.
-    pub fn of(args: &OutputArgs) -> Result<Self, Failure> {
+    /// For commands whose standard output is their own. `redact` is what the project wants.
+    pub fn of(args: &OutputArgs, redact: bool) -> Result<Self, Failure> {
         let destination = match (&args.output, args.format) {
             (None, format) => Destination::Console(format.unwrap_or(Format::Text)),
             (Some(path), Some(format)) => Destination::File(path.clone(), format),
@@ -119,7 +120,7 @@ impl Output {
                 }
             },
         };
-        Ok(Self { destination, redact: args.redact, verbose: args.verbose })
+        Ok(Self { destination, redact: args.redact || redact, verbose: args.verbose })
     }
 
     /// Takes out of a report what `--redact` keeps back.
@@ -199,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_ending_tells_the_form() {
-        let of = |path, format| Output::of(&args(Some(path), format)).map(|output| output.destination).ok();
+        let of = |path, format| Output::of(&args(Some(path), format), false).map(|output| output.destination).ok();
         assert_eq!(of("r.JSON", None), Some(Destination::File("r.JSON".into(), Format::Json)));
         assert_eq!(of("r.txt", None), Some(Destination::File("r.txt".into(), Format::Text)));
         assert_eq!(of("r.parquet", None), Some(Destination::Export("r.parquet".into(), Export::Parquet)));
@@ -209,7 +210,7 @@ mod tests {
 
     #[test]
     fn stdout_belongs_to_the_target() {
-        let code = |args| Output::beside_a_target(&args).map(|_| ()).map_err(|failure| failure.code);
+        let code = |args| Output::beside_a_target(&args, false).map(|_| ()).map_err(|failure| failure.code);
         assert_eq!(code(args(None, None)), Ok(()));
         assert_eq!(code(args(None, Some(Format::Json))), Err(2));
         assert_eq!(code(args(Some("x.csv"), None)), Err(2));

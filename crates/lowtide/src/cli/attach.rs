@@ -37,14 +37,14 @@ pub struct Args {
 
 /// Attaches.
 pub fn attach(args: Args) -> Result<u8, Failure> {
-    let judging = Judging::of(&args.judge)?;
-    let output = Output::beside_a_target(&args.output)?;
+    let judging = Judging::of(&args.judge, &args.watch.on)?;
+    let output = Output::beside_a_target(&args.output, judging.config.redact)?;
     let pid = match args.pid {
         Some(pid) => pid,
         None => find()?,
     };
-    let mut settings = args.watch.settings(pid, Mode::Attach, command_of(pid)?);
-    settings.observers = judging.observers();
+    let mut settings = args.watch.settings(pid, Mode::Attach, command_of(pid)?, &judging.config);
+    settings.observers = judging.observers(output.redact);
     Mask::block_these(&ENOUGH);
     let mut watch = Watch::start(settings).map_err(|text| Failure::cannot(format!("cannot watch pid {pid}: {text}")))?;
     say(&format!("watching pid {pid}; Ctrl-C for the report, the target goes on"));

@@ -60,7 +60,7 @@ const TORCH: Script = Script {
 
 /// Shows it.
 pub fn demo(args: &Args) -> Result<u8, Failure> {
-    let output = Output::of(&args.output)?;
+    let output = Output::of(&args.output, false)?;
     let python = std::env::var_os("PYTHON").filter(|python| !python.is_empty()).unwrap_or_else(|| "python3".into());
     let script = if can_import_torch(&python)? { TORCH } else { PLAIN };
     let folder = Folder::create().map_err(|error| Failure::cannot(format!("cannot write the demo's script: {error}")))?;

@@ -17,7 +17,7 @@ pub fn tell(outcome: Outcome, output: &Output, judging: &Judging) -> Result<bool
     let stderr = std::io::stderr();
     if let Destination::File(path, format) = &output.destination {
         output.write_file(&output.rendered(&report, *format))?;
-        say(&format!("{}: {} (report: {})", verdict_words(report.verdict), report.summary, path.display()));
+        say(&format!("{}; the report is in {}", verdict_words(report.verdict), path.display()));
     }
     // Whoever asked for JSON in a file still wants to read how it went.
     if !matches!(output.destination, Destination::File(_, Format::Text)) {
@@ -27,6 +27,9 @@ pub fn tell(outcome: Outcome, output: &Output, judging: &Judging) -> Result<bool
     }
     if let Some(recording) = recording {
         say(&format!("see it again: lowtide report {}", recording.display()));
+    }
+    for failure in judging.finish(&report) {
+        say(&failure);
     }
     Ok(found)
 }

@@ -31,8 +31,8 @@ pub struct Args {
 
 /// Reports.
 pub fn report(args: Args) -> Result<u8, Failure> {
-    let judging = Judging::of(&args.judge)?;
-    let output = Output::of(&args.output)?;
+    let judging = Judging::of(&args.judge, &[])?;
+    let output = Output::of(&args.output, judging.config.redact)?;
     let files = if args.files.is_empty() { vec![newest()?] } else { args.files };
     if let Destination::Export(path, format) = &output.destination {
         return export_to(&files, &args.columns, path, *format);

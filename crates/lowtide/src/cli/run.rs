@@ -29,18 +29,19 @@ pub struct Args {
     #[command(flatten)]
     output: OutputArgs,
     /// The command and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
 /// Runs it.
 pub fn run(args: Args) -> Result<u8, Failure> {
-    let judging = Judging::of(&args.judge)?;
-    let output = Output::beside_a_target(&args.output)?;
+    let judging = Judging::of(&args.judge, &args.watch.on)?;
+    let output = Output::beside_a_target(&args.output, judging.config.redact)?;
     let command = watching::masked(&args.command);
-    let observers = judging.observers();
+    let config = judging.config.clone();
+    let observers = judging.observers(output.redact);
     let settings = |pid| {
-        let mut settings = args.watch.settings(pid, Mode::Run, command);
+        let mut settings = args.watch.settings(pid, Mode::Run, command, &config);
         settings.observers = observers;
         settings
     };

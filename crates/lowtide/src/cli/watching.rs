@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use lowtide_model::Mode;
 
+use crate::config::Config;
 use crate::duration::{DurationError, parse_duration};
 use crate::watch::{Destination, Settings};
 
@@ -12,8 +13,10 @@ use crate::watch::{Destination, Settings};
 #[derive(Clone, Debug, clap::Args)]
 pub struct WatchArgs {
     /// Time between measurements; five a second in the first half minute, so that short runs are seen too
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = seconds)]
-    pub interval: f64,
+    ///
+    /// Default: 1s
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub interval: Option<f64>,
     /// Stop watching after this time (10m, 2h); the target goes on
     #[arg(long = "for", value_name = "TIME", value_parser = seconds)]
     pub for_s: Option<f64>,
@@ -26,24 +29,30 @@ pub struct WatchArgs {
     /// Record nothing
     #[arg(long)]
     pub no_record: bool,
+    /// Run CMD once when it happens: leak, likely, oom, oom=30m (30 minutes before); CMD gets the JSON on its input
+    #[arg(long, num_args = 2, value_names = ["EVENT", "CMD"], action = clap::ArgAction::Append)]
+    pub on: Vec<String>,
     /// Put nothing into the target (it never does yet; accepted for scripts)
     #[arg(long)]
     pub no_agent: bool,
 }
 
+const DEFAULT_INTERVAL_S: f64 = 1.0;
 /// The shortest interval that is worth it: a tick of a large tree takes some milliseconds.
 const SHORTEST_INTERVAL_S: f64 = 0.05;
 
 impl WatchArgs {
     /// The settings for watching a process.
-    pub fn settings(&self, pid: u32, mode: Mode, command: Vec<String>) -> Settings {
+    pub fn settings(&self, pid: u32, mode: Mode, command: Vec<String>, config: &Config) -> Settings {
         let record = if self.no_record {
             Destination::Nowhere
         } else {
-            self.record.clone().map_or_else(Destination::by_default, Destination::File)
+            self.record.clone().map_or_else(|| Destination::by_default(config.record_dir.as_deref()), Destination::File)
         };
+        let of_config = config.interval.map(|interval| interval.as_secs_f64());
+        let interval_s = self.interval.or(of_config).unwrap_or(DEFAULT_INTERVAL_S);
         Settings {
-            interval_s: self.interval.max(SHORTEST_INTERVAL_S),
+            interval_s: interval_s.max(SHORTEST_INTERVAL_S),
             for_s: self.for_s,
             until_verdict: self.until_verdict,
             record,

@@ -109,7 +109,12 @@ impl Watch {
             rollup: true,
         };
         let clock = Clock::start();
-        let collector = Collector::new(settings.pid, options).map_err(|error| error.to_string())?;
+        let (collector, trouble) = match Collector::new(settings.pid, options) {
+            Ok(collector) => (Some(collector), None),
+            // A command that has ended already: nothing was seen of it, but how it ended is worth telling.
+            Err(error) if settings.mode == Mode::Run => (None, Some(error.to_string())),
+            Err(error) => return Err(error.to_string()),
+        };
         let info = RunInfo {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             mode: settings.mode,
@@ -127,7 +132,7 @@ impl Watch {
             recorder: Recorder::open(destination, &info),
             settings,
             clock,
-            collector: Some(collector),
+            collector,
             analyser: Analyser::new(),
             notices: Notices::default(),
             reviewed_s: 0.0,
@@ -136,6 +141,9 @@ impl Watch {
             events: Vec::new(),
         };
         watch.push(&Event::Start(info));
+        if let Some(trouble) = trouble {
+            watch.note(0.0, NoteKind::Unavailable, format!("the run: {trouble}"));
+        }
         Ok(watch)
     }
 

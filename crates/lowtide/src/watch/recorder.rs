@@ -1,6 +1,6 @@
 //! The recording of a run under watch. It may fail; the watching goes on.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lowtide_model::{Event, RunInfo};
 use lowtide_record::{Writer, place};
@@ -17,10 +17,15 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// `$LOWTIDE_DIR`, the working folder, the user's state folder.
-    pub fn by_default() -> Self {
+    /// `$LOWTIDE_DIR`, the project's own choice, the working folder, the user's state folder.
+    pub fn by_default(of_project: Option<&Path>) -> Self {
         let working = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-        Self::FirstOf(place::folders(|name| std::env::var_os(name), &working))
+        let mut folders = place::folders(|name| std::env::var_os(name), &working);
+        if let Some(folder) = of_project {
+            let after_the_users = folders.iter().position(|one| *one == working).unwrap_or(0);
+            folders.insert(after_the_users, folder.to_owned());
+        }
+        Self::FirstOf(folders)
     }
 
     /// The user's state folder alone.

@@ -1,0 +1,135 @@
+//! `report` reads what is there, tells it by its content, and says what is wrong with the rest.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use common::{lowtide, output, run, text};
+
+/// A run of a moment, recorded.
+fn recorded(folder: &Path) -> PathBuf {
+    output(&mut run(folder, &["sh", "-c", "sleep 0.3; exit 2"]));
+    let mut entries = std::fs::read_dir(folder.join("runs")).unwrap();
+    entries.next().unwrap().unwrap().path()
+}
+
+fn json(bytes: &[u8]) -> serde_json::Value {
+    serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("{error}: {}", text(bytes)))
+}
+
+const CSV: &str = "time_s,rss_mb\n0,100\n1,101\n2,102\n3,103\n4,104\n";
+
+#[test]
+fn the_newest_run_a_named_one_and_standard_input_are_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = recorded(folder.path());
+    let newest = output(lowtide(folder.path()).args(["report", "--format", "json"]));
+    let named = output(lowtide(folder.path()).args(["report", "--format", "json"]).arg(&recording));
+    let piped =
+        output(lowtide(folder.path()).args(["report", "--format", "json", "-"]).stdin(File::open(&recording).unwrap()));
+    for output in [&newest, &named, &piped] {
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let report = json(&output.stdout);
+        assert_eq!(report["schema"], "lowtide.report/1");
+        assert_eq!(report["run"]["ended"], "exit 2");
+        assert_eq!(report["duration_s"], json(&newest.stdout)["duration_s"]);
+    }
+    assert_eq!(newest.stdout, named.stdout);
+}
+
+#[test]
+fn a_file_is_told_by_its_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = recorded(folder.path());
+    let disguised = folder.path().join("some.csv");
+    std::fs::copy(recording, &disguised).unwrap();
+    let csv = folder.path().join("other.lowtide");
+    std::fs::write(&csv, CSV).unwrap();
+    let output = output(lowtide(folder.path()).args(["report"]).args([&disguised, &csv]));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let stdout = text(&output.stdout);
+    assert!(stdout.contains("== ") && stdout.contains("some.csv") && stdout.contains("other.lowtide"), "{stdout}");
+}
+
+#[test]
+fn one_bad_file_does_not_hide_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let (good, bad) = (folder.path().join("good.csv"), folder.path().join("bad.csv"));
+    std::fs::write(&good, CSV).unwrap();
+    std::fs::write(&bad, "nothing of use\n").unwrap();
+    let output = output(lowtide(folder.path()).arg("report").args([&bad, &good]));
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("bad.csv"), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("good.csv"));
+}
+
+#[test]
+fn what_cannot_be_read_is_3() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = output(lowtide(folder.path()).args(["report", "/no/such/file"]));
+    assert_eq!(missing.status.code(), Some(3));
+    assert!(text(&missing.stderr).contains("/no/such/file"));
+    let none = output(lowtide(folder.path()).arg("report"));
+    assert_eq!(none.status.code(), Some(3));
+    assert!(text(&none.stderr).contains("lowtide run"), "{}", text(&none.stderr));
+    assert_eq!(output(lowtide(folder.path()).args(["report", "/"])).status.code(), Some(3));
+}
+
+#[test]
+fn a_recording_that_breaks_off_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = recorded(folder.path());
+    let bytes = std::fs::read(&recording).unwrap();
+    let cut = folder.path().join("cut");
+    std::fs::write(&cut, &bytes[..bytes.len() - 40]).unwrap();
+    // As if written long ago: nobody writes it any more.
+    File::options().write(true).open(&cut).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    let output = output(lowtide(folder.path()).args(["report", "--format", "json"]).arg(&cut));
+    let report = json(&output.stdout);
+    assert_eq!(report["run"]["ended"], "broke off");
+    let warning = report["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("breaks off") && warning.contains("limit"), "{warning}");
+}
+
+#[test]
+fn measurements_go_to_other_tools() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = recorded(folder.path());
+    for (name, start) in [("x.csv", &b"t_s"[..]), ("x.sqlite", b"SQLite format 3"), ("x.parquet", b"PAR1")] {
+        let file = folder.path().join(name);
+        let output = output(lowtide(folder.path()).arg("report").arg(&recording).arg("-o").arg(&file));
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stderr));
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(bytes.len() > 100, "{name}");
+        if name != "x.csv" {
+            assert!(bytes.starts_with(start), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_has_enough_is_no_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = recorded(folder.path());
+    let mut command = lowtide(folder.path());
+    let mut child = command.arg("report").arg(recording).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn an_expectation_from_the_projects_file_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = recorded(folder.path());
+    std::fs::write(folder.path().join("lowtide.toml"), "expect = ['peak < 1 KiB']\n").unwrap();
+    let output_of = |options: &[&str]| {
+        output(lowtide(folder.path()).current_dir(folder.path()).arg("report").args(options).arg(&recording)).status.code()
+    };
+    assert_eq!(output_of(&[]), Some(1));
+    assert_eq!(output_of(&["--fail-on", "none"]), Some(0));
+    std::fs::write(folder.path().join("lowtide.toml"), "expect = ['peek < 1 KiB']\n").unwrap();
+    assert_eq!(output_of(&[]), Some(2));
+}
