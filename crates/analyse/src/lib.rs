@@ -1,1 +1,27 @@
-//! Stub.
+//! ANALYSE: from a stream of events to a verdict.
+//!
+//! The one idea: *if the low tide rises, it is a leak*. Peaks mean little; what a run comes back down to
+//! means everything. Each process, role and count becomes a series of bounded size ([`pyramid`]); of it the
+//! low-water envelope is taken ([`floor`]); its last uniform stretch is found and tested ([`judge`]) with an interval
+//! that allows for serial correlation ([`trend`]) against growth that stops ([`shape`]); the verdicts of all series
+//! become findings, a forecast and a [`lowtide_model::Report`].
+//!
+//! Invariants: no I/O, no clock, no randomness; the cost of [`Analyser::push`] and [`Analyser::report`] does
+//! not grow with the length of the run.
+
+mod analyser;
+pub mod excursion;
+mod explain;
+pub mod floor;
+mod forecast;
+mod growth;
+mod hypotheses;
+pub mod judge;
+pub mod pyramid;
+mod roles;
+mod series;
+pub mod shape;
+mod summary;
+pub mod trend;
+
+pub use analyser::Analyser;

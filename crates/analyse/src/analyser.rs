@@ -1,0 +1,312 @@
+//! The analysis of a run, fed event by event.
+
+use std::collections::BTreeMap;
+
+use lowtide_model::{
+    Bytes, Class, CostReport, Event, ExitStatus, Finding, Mode, NoteKind, OomForecast, Report, Role, RunEnd, RunInfo, RunSummary,
+    SCHEMA, SamplingReport, Seconds, Signal, Tick, Verdict, WatchCost,
+};
+
+use crate::forecast::Limits;
+use crate::growth::{Assessment, assess};
+use crate::pyramid::Pyramid;
+use crate::series::{Store, Track};
+use crate::{explain, hypotheses, roles, summary};
+
+/// Takes a run's events in order and gives a report at any time.
+#[derive(Debug, Default)]
+pub struct Analyser {
+    info: Option<RunInfo>,
+    end: Option<RunEnd>,
+    store: Store,
+    limits: Limits,
+    dev_shm: Pyramid,
+    cost: WatchCost,
+    blind_spots: Vec<String>,
+    warnings: Vec<String>,
+    ticks: u64,
+    first_s: f64,
+    last_s: f64,
+    /// Kills that the target's cgroups had counted at the first tick.
+    kills_before: Option<u64>,
+    history: Vec<Checkpoint>,
+    next_checkpoint: u64,
+}
+
+/// What was said earlier: a forecast is worth what it said before the end.
+#[derive(Clone, Copy, Debug)]
+struct Checkpoint {
+    t_s: f64,
+    verdict: Verdict,
+    /// The forecast's middle and the limit that it named.
+    oom_in_s: Option<f64>,
+}
+
+/// The most warnings that are kept.
+const MOST_NOTES: usize = 64;
+
+impl Analyser {
+    /// An analysis that has seen nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { next_checkpoint: 32, ..Self::default() }
+    }
+
+    /// Takes the next event.
+    pub fn push(&mut self, event: &Event) {
+        match event {
+            Event::Start(info) => self.info = Some(info.clone()),
+            Event::Process(process) => self.store.know(process),
+            Event::Exit(exit) => self.store.ended(exit.id, exit.t_s),
+            Event::Cgroup(cgroup) => {
+                self.limits.cgroups.entry(cgroup.id).or_insert_with(|| (cgroup.clone(), None)).0 = cgroup.clone();
+            }
+            Event::Tick(tick) => self.tick(tick),
+            Event::Note(note) => {
+                let list = if note.kind == NoteKind::Unavailable { &mut self.blind_spots } else { &mut self.warnings };
+                if list.len() < MOST_NOTES && !list.contains(&note.text) {
+                    list.push(note.text.clone());
+                }
+            }
+            Event::Cost(cost) => self.cost = *cost,
+            Event::End(end) => self.end = Some(end.clone()),
+        }
+    }
+
+    fn tick(&mut self, tick: &Tick) {
+        if self.ticks == 0 {
+            self.first_s = tick.t_s;
+        }
+        self.ticks += 1;
+        self.last_s = tick.t_s;
+        self.store.push(tick.t_s, &tick.procs);
+        if let Some(system) = tick.system {
+            self.limits.system = Some(system);
+            self.dev_shm.push(tick.t_s, system.dev_shm_used as f64);
+        }
+        for sample in &tick.cgroups {
+            if let Some(entry) = self.limits.cgroups.get_mut(&sample.id) {
+                entry.1 = Some(*sample);
+            }
+        }
+        if self.kills_before.is_none() && !tick.cgroups.is_empty() {
+            self.kills_before = Some(self.cgroup_kills());
+        }
+        if self.ticks >= self.next_checkpoint {
+            // One in ten more ticks: some two hundred checkpoints in a year, and they cost nothing.
+            self.next_checkpoint = self.ticks + (self.ticks / 10).max(8);
+            let assessment = self.assessment();
+            let findings = explain::findings(self, &assessment);
+            self.history.push(Checkpoint {
+                t_s: tick.t_s,
+                verdict: explain::verdict(self, &assessment),
+                oom_in_s: findings.iter().find_map(|f| f.oom.as_ref()?.seconds).map(|s| s[1]).filter(|s| s.is_finite()),
+            });
+        }
+    }
+
+    fn assessment(&self) -> Assessment {
+        assess(&self.store, &self.dev_shm, self.last_s, self.over())
+    }
+
+    /// The report by what was seen so far.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        let assessment = self.assessment();
+        let mut findings = explain::findings(self, &assessment);
+        let verdict = explain::verdict(self, &assessment);
+        if let Some(killed) = self.killed() {
+            findings.insert(0, killed);
+        }
+        let watched = assessment.watched();
+        let mut warnings = self.warnings.clone();
+        if self.store.forgotten > 0 {
+            warnings.push(format!("{} short-lived processes came and went; they are not listed", self.store.forgotten));
+        }
+        let mut report = Report {
+            schema: SCHEMA,
+            verdict,
+            summary: String::new(),
+            findings,
+            processes: roles::processes(self, &assessment),
+            roles: roles::roles(self, &assessment),
+            expectations: Vec::new(),
+            limits: self.limits.all(),
+            cycles: watched.filter(|j| j.excursions.period_s > 0.0).map_or(0, |j| j.excursions.count as u64),
+            duration_s: (self.last_s - self.first_s).max(0.0),
+            detectable_bytes_per_second: self.detectable(&assessment),
+            more_seconds_needed: if verdict == Verdict::Undecided { more_seconds(&assessment) } else { 0.0 },
+            hypotheses: hypotheses::weigh(self, &assessment),
+            cost: self.cost_report(),
+            sampling: self.sampling(),
+            blind_spots: self.blind_spots.clone(),
+            warnings,
+            run: self.summary(),
+        };
+        report.summary = summary::sentence(&report);
+        report
+    }
+
+    /// The largest of the detectable rates of what was judged level: a smaller leak could be anywhere.
+    fn detectable(&self, assessment: &Assessment) -> Option<f64> {
+        assessment.watched().map(|judged| judged.detectable).filter(|rate| rate.is_finite() && *rate > 0.0)
+    }
+
+    fn cost_report(&self) -> CostReport {
+        let share = if self.cost.t_s > 0.0 { self.cost.cpu_s / self.cost.t_s } else { 0.0 };
+        CostReport {
+            core_share: share,
+            stops_ms: Vec::new(),
+            recorder_rss_bytes: self.cost.rss_bytes,
+            longest_read_ms: self.cost.longest_rollup_ms,
+        }
+    }
+
+    fn sampling(&self) -> SamplingReport {
+        let span = self.last_s - self.first_s;
+        SamplingReport {
+            ticks: self.ticks,
+            interval_s: if self.ticks > 1 { span / (self.ticks - 1) as f64 } else { 0.0 },
+            rollup_reads: self.cost.rollup_reads,
+            rollup_skipped: self.cost.rollup_skipped,
+        }
+    }
+
+    fn summary(&self) -> RunSummary {
+        let Some(info) = &self.info else { return RunSummary::default() };
+        let source = match info.mode {
+            Mode::Run => "run",
+            Mode::Attach => "attach",
+            Mode::Import => "import",
+        };
+        let ended = match self.end.as_ref().map(|end| (end.status, end.reason.clone())) {
+            Some((ExitStatus::Code(code), _)) => format!("exit {code}"),
+            Some((ExitStatus::Signal(signal), _)) => format!("signal {signal}"),
+            Some((ExitStatus::Unknown, reason)) if !reason.is_empty() => reason,
+            _ => "still running".to_owned(),
+        };
+        RunSummary {
+            command: info.command.join(" "),
+            host: info.host.clone(),
+            started_unix_s: info.started_unix_s,
+            source: source.to_owned(),
+            ended,
+            recording: None,
+        }
+    }
+
+    fn cgroup_kills(&self) -> u64 {
+        // A cgroup's count holds its descendants' on version 2: the outermost has them all.
+        self.limits.cgroups.values().filter_map(|(_, sample)| sample.map(|s| s.oom_kills)).max().unwrap_or(0)
+    }
+
+    /// The kernel killed something of the run for memory: by which limit, who held the memory, and what had been said.
+    fn killed(&self) -> Option<Finding> {
+        let end = self.end.as_ref()?;
+        let counted = self.cgroup_kills().saturating_sub(self.kills_before.unwrap_or(0)).max(end.oom_kills);
+        if counted == 0 {
+            return None;
+        }
+        let in_cgroup = self
+            .limits
+            .cgroups
+            .values()
+            .filter_map(|(cgroup, sample)| Some((cgroup, (*sample)?)))
+            .filter(|(_, sample)| sample.limit.is_some())
+            .min_by_key(|(_, sample)| sample.limit.map_or(u64::MAX, |limit| limit.saturating_sub(sample.working_set())));
+        let (limit, limit_bytes, path) = match (in_cgroup, self.limits.system) {
+            (Some((cgroup, sample)), _) => ("cgroup", sample.limit.unwrap_or(0), cgroup.path.clone()),
+            (None, Some(system)) => ("system", system.total + system.swap_total, String::new()),
+            (None, None) => ("system", 0, String::new()),
+        };
+        let holder =
+            self.store.tracks.values().filter(|t| t.process.role != Role::Outside).max_by(|a, b| a.bytes().cmp(&b.bytes()));
+        let who = holder
+            .map_or(String::new(), |t| format!("; {} (pid {}) held {}", t.process.role.label(), t.process.pid, Bytes(t.bytes())));
+        let place = if path.is_empty() { String::new() } else { format!(" ({path})") };
+        let text = format!("killed by the kernel for memory at the {limit} limit of {}{place}{who}", Bytes(limit_bytes));
+        let mut finding = Finding::new(Class::Oom, "ram", text);
+        let mut numbers = BTreeMap::new();
+        numbers.insert("oom_kills".to_owned(), counted as f64);
+        if let Some(track) = holder {
+            numbers.insert("pid".to_owned(), f64::from(track.process.pid));
+            numbers.insert("held".to_owned(), track.bytes() as f64);
+        }
+        finding.oom = Some(OomForecast { limit: limit.to_owned(), limit_bytes, seconds: None, steps: None, numbers });
+        finding.evidence.push(format!("the kernel's count of such kills rose by {counted} while it was watched"));
+        finding.evidence.extend(self.foretold(end.t_s));
+        finding.process = holder.map(|t| lowtide_model::ProcessRef {
+            pid: t.process.pid,
+            role: t.process.role.schema_name(),
+            role_label: t.process.role.label().to_owned(),
+            name: t.process.command.clone(),
+            rank: t.process.rank,
+            host: self.host(),
+        });
+        Some(finding)
+    }
+
+    /// Whether the forecast had said so, and how early.
+    fn foretold(&self, end_s: f64) -> Option<String> {
+        let said = self.history.iter().find(|c| c.oom_in_s.is_some() && c.verdict != Verdict::Undecided)?;
+        let predicted = said.t_s + said.oom_in_s?;
+        Some(format!(
+            "foretold {} before: at {} the forecast said {}, it came after {}",
+            Seconds(end_s - said.t_s),
+            Seconds(said.t_s),
+            Seconds(predicted - said.t_s),
+            Seconds(end_s - said.t_s)
+        ))
+    }
+
+    /// When the verdict first stood as it does now and stayed, seconds after the start. At the grain of the checkpoints.
+    #[must_use]
+    pub fn verdict_since(&self, verdict: Verdict) -> Option<f64> {
+        self.history.iter().rev().take_while(|c| c.verdict == verdict).last().map(|c| c.t_s)
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(crate) fn dev_shm(&self) -> &Pyramid {
+        &self.dev_shm
+    }
+
+    pub(crate) fn signal(&self) -> Signal {
+        self.info.as_ref().map_or(Signal::AnonShmem, |info| info.signal)
+    }
+
+    pub(crate) fn host(&self) -> String {
+        self.info.as_ref().map_or(String::new(), |info| info.host.clone())
+    }
+
+    /// The target is over, so tear-downs are to be looked for. Of a foreign file it cannot be known.
+    pub(crate) fn over(&self) -> bool {
+        let ended = self.end.as_ref().is_some_and(|end| end.status != ExitStatus::Unknown);
+        ended || self.info.as_ref().is_some_and(|info| info.mode == Mode::Import)
+    }
+
+    /// It lives, or went down with the run.
+    pub(crate) fn counts(&self, track: &Track) -> bool {
+        track.ended_s.is_none() || track.last_s > self.last_s - 10.0_f64.min(0.15 * self.last_s).max(3.0)
+    }
+
+    pub(crate) fn tree_floor(&self) -> f64 {
+        roles::floor_and_spike(self, &self.store.tree.total).0
+    }
+
+    pub(crate) fn tree_spike(&self) -> f64 {
+        roles::floor_and_spike(self, &self.store.tree.total).1
+    }
+}
+
+/// How much longer until a verdict: the process to watch first, else the longest wait, at most an hour.
+fn more_seconds(assessment: &Assessment) -> f64 {
+    let longest = assessment.open().map(|s| s.judged.more_s).fold(0.0, f64::max);
+    longest.clamp(1.0, 3600.0)
+}

@@ -1,0 +1,359 @@
+//! From what grows to findings and a verdict.
+
+use lowtide_model::{Bytes, Class, Cycle, Finding, Growth, Kind, ProcId, ProcessRef, Rate, Role, Seconds, Signal, Verdict};
+
+use crate::analyser::Analyser;
+use crate::growth::{Assessment, Series};
+use crate::judge::{Judged, Outcome};
+use crate::series::Track;
+
+/// Excursions and constant costs below this are not worth a line.
+const WORTH_A_LINE: f64 = 16.0 * 1024.0 * 1024.0;
+/// Nor are they below this share of the floor.
+const WORTH_A_SHARE: f64 = 0.05;
+
+/// The verdict by what grows and what is open.
+pub fn verdict(run: &Analyser, assessment: &Assessment) -> Verdict {
+    let growing = assessment.growing();
+    if growing.iter().any(|s| s.judged.outcome == Outcome::Leaking && !weak(run, s)) {
+        return Verdict::Leak;
+    }
+    if !growing.is_empty() {
+        return Verdict::LikelyLeak;
+    }
+    let settled = assessment.watched().is_some_and(|judged| matches!(judged.outcome, Outcome::Flat | Outcome::Stopped));
+    if settled && assessment.open().next().is_none() { Verdict::NoLeak } else { Verdict::Undecided }
+}
+
+/// Growth that cannot be more than likely, whatever its shape: file pages may be in it, or other people's memory.
+fn weak(run: &Analyser, series: &Series) -> bool {
+    run.signal() != Signal::AnonShmem || series.role.is_none() && series.kind == Kind::Shmem
+}
+
+/// All findings about memory, the one that matters most first.
+pub fn findings(run: &Analyser, assessment: &Assessment) -> Vec<Finding> {
+    let mut findings = grouped(&assessment.growing()).iter().map(|group| growth(run, assessment, group)).collect::<Vec<_>>();
+    findings.extend(stopped(run, assessment));
+    findings.extend(excursions(run, assessment));
+    findings.extend(overhead(run, assessment));
+    findings.extend(file_pages(run, assessment));
+    findings
+}
+
+/// Growing series by role and kind: four leaking workers are one finding.
+fn grouped<'a>(growing: &[&'a Series]) -> Vec<Vec<&'a Series>> {
+    let mut groups: Vec<Vec<&Series>> = Vec::new();
+    for series in growing {
+        // A tree whose processes multiply grows by their memory: that is the same finding.
+        let multiply = groups.first().is_some_and(|g| g[0].kind == Kind::Processes);
+        if multiply && (series.process.is_none() || series.copied) && matches!(series.kind, Kind::Anonymous) {
+            groups[0].push(series);
+            continue;
+        }
+        let same = |g: &&mut Vec<&Series>| {
+            g[0].role == series.role
+                && g[0].kind == series.kind
+                && (g[0].copied == series.copied || g[0].process == series.process)
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) if group.iter().any(|s| s.process == series.process) => {}
+            Some(group) => group.push(series),
+            None => groups.push(vec![series]),
+        }
+    }
+    groups
+}
+
+fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding {
+    let first = group[0];
+    let judged = &first.judged;
+    let counts = matches!(first.kind, Kind::Processes | Kind::Fds | Kind::Threads);
+    let memory: Vec<&&Series> = group.iter().filter(|s| !matches!(s.kind, Kind::Processes)).collect();
+    let rates: Vec<&&Series> = if memory.is_empty() || first.kind != Kind::Processes { group.iter().collect() } else { memory };
+    let rate: f64 = rates.iter().map(|s| s.judged.rate).sum();
+    // Independent errors add in squares.
+    let half = rates.iter().map(|s| ((s.judged.ci95[1] - s.judged.ci95[0]) / 2.0).powi(2)).sum::<f64>().sqrt();
+    let unit = if counts && rates.iter().all(|s| s.kind == first.kind) { "count" } else { "bytes" };
+    let period = judged.excursions.period_s;
+    let track = first.process.and_then(|id| run.store().tracks.get(&id));
+
+    let mut finding = Finding::new(Class::Leak, resource(run, assessment, first), sentence(first, group, track));
+    finding.confidence = if judged.outcome == Outcome::Leaking { 0.99 } else { 0.9 };
+    finding.kind = Some(first.kind);
+    finding.growth = Some(Growth {
+        bytes_per_second: rate,
+        bytes_per_step: None,
+        bytes_per_cycle: (period > 0.0).then_some(rate * period),
+        ci95: [(rate - half).max(0.0), rate + half],
+        per: Cycle::Second,
+        live_bytes_per_step: None,
+        unit,
+    });
+    finding.process = Some(process_ref(run, first, group));
+    finding.evidence = evidence(run, first);
+    if unit == "bytes" && matches!(first.kind, Kind::Anonymous | Kind::Shmem | Kind::Processes) {
+        let above = run.store().tree.total.last().unwrap_or(0.0) - run.tree_floor();
+        finding.oom =
+            run.limits().forecast(rate, [rate - half, rate + half], above.max(0.0), run.tree_spike(), finding.resource == "shm");
+    }
+    finding
+}
+
+fn resource(run: &Analyser, assessment: &Assessment, series: &Series) -> &'static str {
+    let dev_shm = assessment.series.iter().any(|s| s.kind == Kind::Shmem && s.role.is_none() && s.judged.grows());
+    match series.kind {
+        Kind::Processes => "processes",
+        Kind::Fds => "fds",
+        Kind::Threads => "threads",
+        Kind::Shmem if dev_shm || series.role.is_none() => "shm",
+        _ if run.signal() == Signal::SystemOnly => "ram",
+        _ => "ram",
+    }
+}
+
+fn sentence(first: &Series, group: &[&Series], track: Option<&Track>) -> String {
+    let judged = &first.judged;
+    let span = Seconds(judged.until_s - judged.since_s);
+    let low = (judged.floor - judged.rise).max(0.0);
+    match first.kind {
+        Kind::Processes => format!("the number of live processes rose from {low:.0} to {:.0} in {span}", judged.floor),
+        Kind::Fds | Kind::Threads => {
+            let what = if first.kind == Kind::Fds { "open file descriptors" } else { "threads" };
+            format!("{what} rose from {low:.0} to {:.0} in {span}", judged.floor)
+        }
+        _ if first.copied => format!(
+            "pages shared since the fork are being copied: {} in {span}, although the resident memory stays as it is",
+            Bytes(judged.rise as u64)
+        ),
+        _ if group.len() > 1 || first.members > 1 => {
+            let rise: f64 = group.iter().map(|s| s.judged.rise).sum();
+            format!("their low-water marks rose by {} together in {span}", Bytes(rise as u64))
+        }
+        _ if track.is_some_and(|t| t.process.role == Role::Outside) => {
+            format!("a process outside the watched tree: its low-water mark rose by {} in {span}", Bytes(judged.rise as u64))
+        }
+        _ => format!("its low-water mark rose from {} to {} in {span}", Bytes(low as u64), Bytes(judged.floor as u64)),
+    }
+}
+
+fn evidence(run: &Analyser, first: &Series) -> Vec<String> {
+    let judged = &first.judged;
+    let mut evidence = vec![format!(
+        "{} low tides since {}: each higher by the same, {:.0} standard errors above zero{}",
+        judged.tides,
+        Seconds(judged.since_s),
+        judged.t,
+        if judged.one_step { "; half of it came in one step" } else { "" },
+    )];
+    if judged.since_s > 1.0 {
+        evidence.push(format!("the first {} are left out as warm-up", Seconds(judged.since_s)));
+    }
+    if judged.excursions.height > WORTH_A_LINE && judged.excursions.count > 0 {
+        evidence.push(format!(
+            "{} spikes up to {} came back and do not count",
+            judged.excursions.count,
+            Bytes(judged.excursions.height as u64)
+        ));
+    }
+    if judged.outcome == Outcome::Rising {
+        evidence.push(format!(
+            "only {} of it were seen: that it stops by itself is not ruled out",
+            Seconds(judged.until_s - judged.since_s)
+        ));
+    }
+    if run.signal() == Signal::RssOnly {
+        evidence.push("the file has RSS only: pages of mapped files may be part of the growth".to_owned());
+    }
+    evidence
+}
+
+/// Who a series is about.
+fn process_ref(run: &Analyser, first: &Series, group: &[&Series]) -> ProcessRef {
+    let host = run.host();
+    let Some(role) = first.role else {
+        return match first.kind {
+            Kind::Processes => children_ref(run),
+            Kind::Shmem => {
+                ProcessRef { pid: 0, role: "other", role_label: "/dev/shm".into(), name: String::new(), rank: None, host }
+            }
+            _ => copied_ref(run),
+        };
+    };
+    let several = group.iter().filter(|s| s.process.is_some()).count().max(first.members as usize);
+    let track = first.process.and_then(|id| run.store().tracks.get(&id));
+    let role_label = if several > 1 { format!("{several} × {}", role.label()) } else { role.label().to_owned() };
+    ProcessRef {
+        pid: track.map_or(0, |t| t.process.pid),
+        role: role.schema_name(),
+        role_label,
+        name: track.map_or_else(String::new, |t| t.process.command.clone()),
+        rank: track.and_then(|t| t.process.rank),
+        host,
+    }
+}
+
+/// The processes that multiply: the role with the most of them.
+fn children_ref(run: &Analyser) -> ProcessRef {
+    let most = run.store().roles.iter().filter(|(role, _)| **role != Role::Outside).max_by_key(|(_, group)| group.most);
+    let (role, count) = most.map_or((Role::Other, 0), |(role, group)| (*role, group.most));
+    ProcessRef {
+        pid: 0,
+        role: role.schema_name(),
+        role_label: format!("{count} × {}", role.label()),
+        name: String::new(),
+        rank: None,
+        host: run.host(),
+    }
+}
+
+/// Whose pages are being copied: the forked role whose share grew most.
+fn copied_ref(run: &Analyser) -> ProcessRef {
+    let forked = run.store().tracks.values().filter(|t| t.process.role != Role::Trainer && t.process.role != Role::Outside);
+    let most = forked.max_by(|a, b| a.copied.peak().total_cmp(&b.copied.peak()));
+    let role = most.map_or(Role::Trainer, |t| t.process.role);
+    ProcessRef {
+        pid: 0,
+        role: role.schema_name(),
+        role_label: role.label().to_owned(),
+        name: String::new(),
+        rank: None,
+        host: run.host(),
+    }
+}
+
+fn reference(run: &Analyser, id: Option<ProcId>, label: Option<String>) -> Option<ProcessRef> {
+    let track = run.store().tracks.get(&id?)?;
+    Some(ProcessRef {
+        pid: track.process.pid,
+        role: track.process.role.schema_name(),
+        role_label: label.unwrap_or_else(|| track.process.role.label().to_owned()),
+        name: track.process.command.clone(),
+        rank: track.process.rank,
+        host: run.host(),
+    })
+}
+
+/// Growth that ended at a ceiling.
+fn stopped(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
+    let stopped = |s: &&Series| {
+        matches!(s.kind, Kind::Anonymous | Kind::Shmem)
+            && s.role != Some(Role::Outside)
+            && s.judged.outcome == Outcome::Stopped
+            && s.judged.rose_before >= WORTH_A_LINE / 2.0
+    };
+    let largest =
+        assessment.series.iter().filter(stopped).max_by(|a, b| a.judged.rose_before.total_cmp(&b.judged.rose_before))?;
+    let judged = &largest.judged;
+    let (from, to) = judged.rose_from_to;
+    let alike = assessment.series.iter().filter(stopped).filter(|s| s.role == largest.role && s.copied == largest.copied).count();
+    let who = if alike > 1 { format!("{alike} × {}: each ", largest.role.map_or("other", Role::label)) } else { String::new() };
+    let what = if largest.copied { "copied pages that it had shared" } else { "rose" };
+    let text = format!(
+        "{who}{what} by {} from {} to {}, then level for {}: bounded, no leak",
+        Bytes(judged.rose_before as u64),
+        Seconds(from),
+        Seconds(to),
+        Seconds(judged.until_s - judged.since_s)
+    );
+    let mut finding = Finding::new(Class::BoundedGrowth, "ram", text);
+    finding.kind = Some(largest.kind);
+    finding.bytes = Some(judged.rose_before as u64);
+    finding.confidence = 0.9;
+    finding.process = reference(run, largest.process, None).or_else(|| largest.process.is_none().then(|| copied_ref(run)));
+    Some(finding)
+}
+
+/// Spikes and sawteeth: what came back.
+fn excursions(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
+    let worth = |s: &&Series| {
+        let found = &s.judged.excursions;
+        matches!(s.kind, Kind::Anonymous | Kind::Shmem)
+            && s.role != Some(Role::Outside)
+            && s.process.is_some()
+            && !s.copied
+            && found.count >= 1
+            && found.longest_s > 0.0
+            && found.height >= WORTH_A_LINE.max(WORTH_A_SHARE * s.judged.floor)
+    };
+    let highest = assessment
+        .series
+        .iter()
+        .filter(worth)
+        .max_by(|a, b| a.judged.excursions.height.total_cmp(&b.judged.excursions.height))?;
+    let found = &highest.judged.excursions;
+    // A spike is over most of the time; a sawtooth rises most of the time.
+    let sawtooth = found.share > 0.6;
+    let (class, name) = if sawtooth { (Class::Sawtooth, "sawteeth") } else { (Class::Spikes, "spikes") };
+    let name = if found.count == 1 { if sawtooth { "sawtooth" } else { "spike" } } else { name };
+    let period = if found.period_s > 0.0 { format!(", about every {}", Seconds(found.period_s)) } else { String::new() };
+    let text = format!(
+        "{} {name} of up to {} in the {} came back within {}{period}: harmless while there is room for them",
+        found.count,
+        Bytes(found.height as u64),
+        highest.role.map_or("run", Role::label),
+        Seconds(found.longest_s)
+    );
+    let mut finding = Finding::new(class, "ram", text);
+    finding.kind = Some(highest.kind);
+    finding.bytes = Some(found.height as u64);
+    finding.process = reference(run, highest.process, None);
+    Some(finding)
+}
+
+/// Children whose cost is constant.
+fn overhead(run: &Analyser, assessment: &Assessment) -> Vec<Finding> {
+    let level = |judged: &Judged| matches!(judged.outcome, Outcome::Flat | Outcome::Stopped | Outcome::TooShort);
+    let mut findings = Vec::new();
+    for (role, group) in &run.store().roles {
+        if matches!(role, Role::Trainer | Role::Launcher | Role::Outside) {
+            continue;
+        }
+        let of_role = |s: &&Series| s.role == Some(*role) && s.kind == Kind::Anonymous;
+        if assessment.series.iter().filter(of_role).any(|s| !level(&s.judged)) {
+            continue;
+        }
+        let alive: Vec<&Track> = run.store().tracks.values().filter(|t| t.process.role == *role && run.counts(t)).collect();
+        let bytes: u64 = alive.iter().map(|t| t.bytes().max(if t.last.rollup.is_some() { 0 } else { t.peak() as u64 })).sum();
+        if alive.is_empty() || (bytes as f64) < WORTH_A_LINE {
+            continue;
+        }
+        let text = format!("{} × {}: {}, constant cost", alive.len(), role.label(), Bytes(bytes));
+        let mut finding = Finding::new(Class::Overhead, "ram", text);
+        finding.bytes = Some(bytes);
+        finding.kind = Some(Kind::Anonymous);
+        finding.process = Some(ProcessRef {
+            pid: 0,
+            role: role.schema_name(),
+            role_label: format!("{} × {}", group.most, role.label()),
+            name: String::new(),
+            rank: None,
+            host: run.host(),
+        });
+        findings.push(finding);
+    }
+    findings
+}
+
+/// Pages of mapped files: the kernel drops them when it needs the room.
+fn file_pages(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
+    let files = assessment.series.iter().filter(|s| s.kind == Kind::File);
+    let largest = files.max_by(|a, b| a.judged.floor.total_cmp(&b.judged.floor))?;
+    let judged = &largest.judged;
+    let rose = if judged.grows() { judged.rise } else { judged.rose_before };
+    if rose < WORTH_A_LINE.max(0.1 * judged.floor) {
+        return None;
+    }
+    let mut finding = Finding::new(
+        Class::FileCache,
+        "ram",
+        format!(
+            "{} of mapped files became resident ({}/s now): the kernel drops them when it needs the room, no leak",
+            Bytes(rose as u64),
+            Rate(judged.rate)
+        ),
+    );
+    finding.kind = Some(Kind::File);
+    finding.bytes = Some(rose as u64);
+    finding.process = reference(run, largest.process, None);
+    Some(finding)
+}

@@ -1,0 +1,189 @@
+//! Judges every series of a run and gathers what grows.
+
+use lowtide_model::{Kind, ProcId, Role};
+
+use crate::judge::{Ask, Judged, Outcome, judge};
+use crate::pyramid::Pyramid;
+use crate::series::{Store, Track};
+
+/// One judged series.
+#[derive(Debug)]
+pub struct Series {
+    /// Whose; `None` for a role, the tree or the machine.
+    pub process: Option<ProcId>,
+    /// The role, where the series is of one; `None` for the machine.
+    pub role: Option<Role>,
+    /// What sort of memory.
+    pub kind: Kind,
+    /// Its growth is copy-on-write: shown by private pages only.
+    pub copied: bool,
+    /// The verdict on it.
+    pub judged: Judged,
+    /// Processes that it sums over.
+    pub members: u32,
+}
+
+/// All verdicts of one moment.
+#[derive(Debug)]
+pub struct Assessment {
+    /// Verdicts of processes, the tree and the machine.
+    pub series: Vec<Series>,
+    /// The process to watch.
+    pub watch: Option<ProcId>,
+}
+
+/// A process whose peak is below this share of the largest one's, and below [`SMALL`], cannot matter.
+const SMALL: f64 = 3.0 * 1024.0 * 1024.0;
+
+/// Judges everything. `end_s`: the time of the last tick. `over`: the target ended, so tear-downs are looked for.
+pub fn assess(store: &Store, dev_shm: &Pyramid, end_s: f64, over: bool) -> Assessment {
+    let mut series = Vec::new();
+    for (id, track) in &store.tracks {
+        if current(track, store, end_s) {
+            judge_process(&mut series, *id, track, over);
+        }
+    }
+    let any = |series: &[Series], kind: Kind| series.iter().any(|s| s.kind == kind && s.judged.grows());
+    judge_roles(&mut series, store, over);
+    if !any(&series, Kind::Anonymous) && store.copied.windows().len() > 1 {
+        let judged = judge(store.copied.windows(), Ask::bytes(over, false));
+        series.push(Series { process: None, role: None, kind: Kind::Anonymous, copied: true, judged, members: 0 });
+    }
+    let processes = judge(store.alive.windows(), Ask::count(over));
+    series.push(Series {
+        process: None,
+        role: None,
+        kind: Kind::Processes,
+        copied: false,
+        judged: processes,
+        members: store.tree.most,
+    });
+    // Others use /dev/shm too: it counts for the run only where the run has shared memory of its own.
+    if store.tree.shm_peak as f64 >= SMALL && dev_shm.windows().len() > 1 {
+        let judged = judge(dev_shm.windows(), Ask::bytes(over, false));
+        series.push(Series { process: None, role: None, kind: Kind::Shmem, copied: false, judged, members: 0 });
+    }
+    let watch = watch(store, &series);
+    Assessment { series, watch }
+}
+
+/// Whether a process still counts at the end: it lives, or went down with the run; and it is not one of a chain
+/// of workers that are started anew again and again (whatever those grow goes with them).
+fn current(track: &Track, store: &Store, end_s: f64) -> bool {
+    let slack = (0.15 * end_s).clamp(3.0, 10.0);
+    if track.ended_s.is_some() && track.last_s < end_s - slack {
+        return false;
+    }
+    let before = |other: &&Track| {
+        other.ended_s.is_some()
+            && other.process.role == track.process.role
+            && other.process.parent == track.process.parent
+            && other.last_s <= track.first_s + 1.0
+            && other.life_s() > 0.5
+    };
+    store.tracks.values().filter(before).take(2).count() < 2
+}
+
+fn judge_process(series: &mut Vec<Series>, id: ProcId, track: &Track, over: bool) {
+    let ended = over || track.ended_s.is_some();
+    let role = Some(track.process.role);
+    let mut add = |kind, copied, pyramid: &Pyramid, ask| {
+        let judged = judge(pyramid.windows(), ask);
+        series.push(Series { process: Some(id), role, kind, copied, judged, members: 1 });
+    };
+    add(Kind::Anonymous, false, &track.anon, Ask::bytes(ended, track.fresh()));
+    if track.process.role == Role::Outside {
+        return;
+    }
+    if track.shmem.peak() >= SMALL {
+        add(Kind::Shmem, false, &track.shmem, Ask::bytes(ended, track.fresh()));
+    }
+    if track.copied.peak() >= SMALL {
+        add(Kind::Anonymous, true, &track.copied, Ask::bytes(ended, false));
+    }
+    if track.file.peak() >= SMALL {
+        add(Kind::File, false, &track.file, Ask::bytes(ended, track.fresh()));
+    }
+    add(Kind::Fds, false, &track.fds, Ask::count(ended));
+    add(Kind::Threads, false, &track.threads, Ask::count(ended));
+}
+
+/// Growth that is spread thinly over many processes of one role.
+fn judge_roles(series: &mut Vec<Series>, store: &Store, over: bool) {
+    for (role, group) in &store.roles {
+        let one_grows = series.iter().any(|s| s.role == Some(*role) && !s.copied && s.judged.grows());
+        if group.most < 2 || one_grows || *role == Role::Outside {
+            continue;
+        }
+        let judged = judge(group.grown.windows(), Ask::bytes(over, false));
+        if judged.grows() {
+            series.push(Series {
+                process: None,
+                role: Some(*role),
+                kind: Kind::Anonymous,
+                copied: false,
+                judged,
+                members: group.most,
+            });
+        }
+    }
+}
+
+/// The process to watch: the one that grows fastest, else the largest trainer, else the largest process.
+fn watch(store: &Store, series: &[Series]) -> Option<ProcId> {
+    let memory =
+        |s: &&Series| matches!(s.kind, Kind::Anonymous | Kind::Shmem) && s.judged.grows() && s.role != Some(Role::Outside);
+    let growing = series.iter().filter(memory).filter(|s| s.process.is_some());
+    if let Some(fastest) = growing.max_by(|a, b| a.judged.rate.total_cmp(&b.judged.rate)) {
+        return fastest.process;
+    }
+    let judged = |id: &ProcId| series.iter().any(|s| s.process == Some(*id));
+    let largest = |trainer: bool| {
+        let among = store.tracks.iter().filter(|(id, track)| {
+            judged(id) && track.process.role != Role::Outside && (!trainer || track.process.role == Role::Trainer)
+        });
+        among.max_by(|a, b| a.1.peak().total_cmp(&b.1.peak())).map(|(id, _)| *id)
+    };
+    largest(true).or_else(|| largest(false))
+}
+
+impl Assessment {
+    /// The verdict on the anonymous memory of the process to watch.
+    pub fn watched(&self) -> Option<&Judged> {
+        self.watched_of(Kind::Anonymous)
+    }
+
+    /// The verdict on one kind of the process to watch.
+    pub fn watched_of(&self, kind: Kind) -> Option<&Judged> {
+        let of = |s: &&Series| s.process.is_some() && s.process == self.watch && s.kind == kind && !s.copied;
+        self.series.iter().find(of).map(|s| &s.judged)
+    }
+
+    /// What grows, memory of the tree first, the fastest first.
+    pub fn growing(&self) -> Vec<&Series> {
+        let mut growing: Vec<&Series> = self.series.iter().filter(|s| s.judged.grows() && s.kind != Kind::File).collect();
+        growing.sort_by(|a, b| rank(a).cmp(&rank(b)).then(b.judged.rate.total_cmp(&a.judged.rate)));
+        growing
+    }
+
+    /// Series of which it is open whether they grow.
+    pub fn open(&self) -> impl Iterator<Item = &Series> {
+        self.series.iter().filter(|s| match s.judged.outcome {
+            Outcome::Unclear => !matches!(s.kind, Kind::File | Kind::Fds | Kind::Threads),
+            Outcome::TooShort => s.process.is_some() && s.process == self.watch && s.kind == Kind::Anonymous,
+            _ => false,
+        })
+    }
+}
+
+/// A rising number of processes explains their memory; memory of the tree comes before other things; what lies outside
+/// the tree comes last.
+fn rank(series: &Series) -> u8 {
+    match (series.kind, series.role) {
+        (Kind::Processes, _) => 0,
+        (Kind::Anonymous | Kind::Shmem, Some(role)) if role != Role::Outside => 1,
+        (Kind::Anonymous | Kind::Shmem, None) => 2,
+        (Kind::Fds | Kind::Threads, _) => 3,
+        _ => 4,
+    }
+}

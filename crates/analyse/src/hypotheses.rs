@@ -1,0 +1,154 @@
+//! The explanations that were weighed: what holds, what is ruled out by which evidence, and what to do next.
+
+use lowtide_model::{Bytes, Hypothesis, HypothesisState, Kind, Rate, Role, Seconds};
+
+use crate::analyser::Analyser;
+use crate::growth::{Assessment, Series};
+use crate::judge::Outcome;
+
+/// Weighs the usual suspects of a run whose memory climbs.
+pub fn weigh(run: &Analyser, assessment: &Assessment) -> Vec<Hypothesis> {
+    let mut all = vec![trainer(assessment), workers(run, assessment), spikes(assessment)];
+    all.extend(
+        [copies(run, assessment), files(assessment), processes(run, assessment), outside(run, assessment)].into_iter().flatten(),
+    );
+    all
+}
+
+fn say(name: &str, state: HypothesisState, evidence: String, action: &str) -> Hypothesis {
+    let action = if state == HypothesisState::RuledOut { "" } else { action };
+    Hypothesis { name: name.to_owned(), state, evidence, action: action.to_owned() }
+}
+
+/// Growth, level or open, of a set of series.
+fn state<'a>(series: impl Iterator<Item = &'a Series> + Clone) -> (HypothesisState, String) {
+    if let Some(s) = series.clone().filter(|s| s.judged.grows()).max_by(|a, b| a.judged.rate.total_cmp(&b.judged.rate)) {
+        let evidence = format!("low tide rises by {}/s over {} low tides", Rate(s.judged.rate), s.judged.tides);
+        return (HypothesisState::Holds, evidence);
+    }
+    if let Some(s) = series.clone().find(|s| matches!(s.judged.outcome, Outcome::Unclear | Outcome::TooShort)) {
+        let why = if s.judged.doubt.is_empty() { "too little was seen" } else { s.judged.doubt };
+        return (HypothesisState::Open, why.to_owned());
+    }
+    match series.max_by(|a, b| a.judged.detectable.total_cmp(&b.judged.detectable)) {
+        Some(s) if s.judged.detectable.is_finite() => {
+            (HypothesisState::RuledOut, format!("level; growth of {}/s would have shown", Rate(s.judged.detectable)))
+        }
+        Some(_) => (HypothesisState::RuledOut, "it came back down to where it was".to_owned()),
+        None => (HypothesisState::RuledOut, "there are none".to_owned()),
+    }
+}
+
+fn own(series: &&Series) -> bool {
+    series.process.is_some() && !series.copied && matches!(series.kind, Kind::Anonymous | Kind::Shmem)
+}
+
+fn trainer(assessment: &Assessment) -> Hypothesis {
+    let watched = assessment.series.iter().filter(own).filter(|s| s.role == Some(Role::Trainer));
+    let (state, evidence) = state(watched);
+    say(
+        "a leak in the training process",
+        state,
+        evidence,
+        "look for what is kept per step or epoch: lists of outputs, losses with their graph, logged tensors",
+    )
+}
+
+fn workers(run: &Analyser, assessment: &Assessment) -> Hypothesis {
+    let child = |s: &&Series| !matches!(s.role, None | Some(Role::Trainer | Role::Outside | Role::Launcher));
+    let judged = assessment.series.iter().filter(own).filter(child);
+    let (mut found, mut evidence) = state(judged);
+    let born: usize =
+        run.store().tracks.values().filter(|t| !matches!(t.process.role, Role::Trainer | Role::Launcher | Role::Outside)).count();
+    if born > 0 && evidence == "there are none" {
+        (found, evidence) = (HypothesisState::RuledOut, "workers start anew and take their memory with them".to_owned());
+    }
+    say("leaking workers", found, evidence, "set persistent_workers=False, or look at what the Dataset keeps between samples")
+}
+
+fn spikes(assessment: &Assessment) -> Hypothesis {
+    let name = "only spikes that come back";
+    let Some(judged) = assessment.watched() else {
+        return say(name, HypothesisState::Open, "too little was seen".into(), "watch for longer");
+    };
+    let found = &judged.excursions;
+    let height = Bytes(found.height as u64);
+    if judged.grows() {
+        return say(
+            name,
+            HypothesisState::RuledOut,
+            format!("the low-water mark between them rises by {}/s", Rate(judged.rate)),
+            "",
+        );
+    }
+    if found.count == 0 || found.longest_s <= 0.0 {
+        return say(name, HypothesisState::RuledOut, "there were none".into(), "");
+    }
+    let evidence = format!("{} of up to {height}, back within {}", found.count, Seconds(found.longest_s));
+    let settled = matches!(judged.outcome, Outcome::Flat | Outcome::Stopped);
+    let state = if settled { HypothesisState::Holds } else { HypothesisState::Open };
+    say(
+        name,
+        state,
+        evidence,
+        "make room for them, or make them smaller: a smaller validation batch, streaming instead of collecting",
+    )
+}
+
+fn copies(run: &Analyser, assessment: &Assessment) -> Option<Hypothesis> {
+    let forked = run.store().tracks.values().any(|t| t.copied.windows().len() > 1);
+    let copied = assessment.series.iter().filter(|s| s.copied && s.kind == Kind::Anonymous);
+    let (state, evidence) = state(copied);
+    let action = "keep the Dataset's index in numpy arrays or tensors instead of Python objects, whose reference counts are written on every read";
+    forked.then(|| say("workers copying pages that they share (copy-on-write)", state, evidence, action))
+}
+
+fn files(assessment: &Assessment) -> Option<Hypothesis> {
+    let grows = assessment
+        .series
+        .iter()
+        .find(|s| s.kind == Kind::File && s.judged.rise + s.judged.rose_before > 16.0 * 1024.0 * 1024.0)?;
+    let evidence = format!("{} of file pages are resident; they are not counted as growth", Bytes(grows.judged.floor as u64));
+    Some(say(
+        "mapped files becoming resident",
+        HypothesisState::Holds,
+        evidence,
+        "nothing: the kernel drops them when it needs the room",
+    ))
+}
+
+fn processes(run: &Analyser, assessment: &Assessment) -> Option<Hypothesis> {
+    let series = assessment.series.iter().find(|s| s.kind == Kind::Processes && run.store().tree.most > 2)?;
+    let (state, evidence) = match series.judged.outcome {
+        Outcome::Rising | Outcome::Leaking => {
+            (HypothesisState::Holds, format!("{:.1} more per minute", series.judged.rate * 60.0))
+        }
+        Outcome::Unclear | Outcome::TooShort => (HypothesisState::Open, "too little was seen".to_owned()),
+        _ => (HypothesisState::RuledOut, format!("at most {} at one time, constant or coming and going", run.store().tree.most)),
+    };
+    Some(say("ever more processes", state, evidence, "end what you start: drop DataLoader iterators, join pools"))
+}
+
+fn outside(run: &Analyser, assessment: &Assessment) -> Option<Hypothesis> {
+    let series = assessment
+        .series
+        .iter()
+        .filter(|s| s.role == Some(Role::Outside))
+        .max_by(|a, b| a.judged.rate.total_cmp(&b.judged.rate))?;
+    let track = run.store().tracks.get(&series.process?)?;
+    let who = format!("pid {} ({})", track.process.pid, track.process.command);
+    let (state, evidence) = if series.judged.grows() {
+        (HypothesisState::Holds, format!("{who} grows by {}/s", Rate(series.judged.rate)))
+    } else {
+        (
+            HypothesisState::Open,
+            format!("{who}: {}", if series.judged.doubt.is_empty() { "level now" } else { series.judged.doubt }),
+        )
+    };
+    Some(say(
+        "a process outside the watched tree",
+        state,
+        evidence,
+        "if that is where the work goes on, watch it: lowtide attach PID",
+    ))
+}

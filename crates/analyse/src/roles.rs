@@ -1,0 +1,108 @@
+//! The tables of the report: the process tree and memory by role.
+
+use lowtide_model::{Kind, ProcId, ProcessReport, Role, RoleReport};
+
+use crate::analyser::Analyser;
+use crate::excursion;
+use crate::floor::envelope;
+use crate::growth::Assessment;
+use crate::pyramid::Pyramid;
+use crate::series::Group;
+
+/// The process tree, parents before children.
+pub fn processes(run: &Analyser, assessment: &Assessment) -> Vec<ProcessReport> {
+    let tracks = &run.store().tracks;
+    let mut order: Vec<ProcId> = Vec::with_capacity(tracks.len());
+    let mut todo: Vec<ProcId> = tracks
+        .iter()
+        .rev()
+        .filter(|(_, t)| t.process.parent.is_none_or(|p| !tracks.contains_key(&p)))
+        .map(|(id, _)| *id)
+        .collect();
+    while let Some(id) = todo.pop() {
+        if order.len() > tracks.len() {
+            break; // A hostile recording can name a process as its own ancestor.
+        }
+        order.push(id);
+        todo.extend(
+            tracks.iter().rev().filter(|(child, t)| t.process.parent == Some(id) && **child != id).map(|(child, _)| *child),
+        );
+    }
+    order
+        .into_iter()
+        .filter_map(|id| Some((id, tracks.get(&id)?)))
+        .map(|(id, track)| {
+            let growth: f64 = assessment
+                .series
+                .iter()
+                .filter(|s| s.process == Some(id) && matches!(s.kind, Kind::Anonymous | Kind::Shmem) && s.judged.grows())
+                .map(|s| s.judged.rate)
+                .sum();
+            ProcessReport {
+                id,
+                parent: track.process.parent,
+                pid: track.process.pid,
+                ppid: track.process.ppid,
+                role: track.process.role,
+                role_reason: track.process.role_reason.clone(),
+                rank: track.process.rank,
+                name: if track.process.command.is_empty() { track.process.name.clone() } else { track.process.command.clone() },
+                watch: assessment.watch == Some(id),
+                start_s: track.process.start_s,
+                end_s: track.ended_s,
+                bytes: track.bytes(),
+                peak_bytes: track.peak() as u64,
+                growth,
+            }
+        })
+        .collect()
+}
+
+/// Memory by role, the whole tree first.
+pub fn roles(run: &Analyser, assessment: &Assessment) -> Vec<RoleReport> {
+    let store = run.store();
+    let mut rows = Vec::new();
+    if store.tree.most > 0 {
+        let mut tree = row(run, assessment, None, &store.tree);
+        tree.shm_bytes = tree.shm_bytes.max(run.dev_shm().peak() as u64);
+        rows.push(tree);
+    }
+    rows.extend(Role::ALL.iter().filter_map(|role| Some(row(run, assessment, Some(*role), store.roles.get(role)?))));
+    rows
+}
+
+fn row(run: &Analyser, assessment: &Assessment, role: Option<Role>, group: &Group) -> RoleReport {
+    let (floor, spike) = floor_and_spike(run, &group.total);
+    let of_role = |wanted: &Option<Role>| role.is_none() && *wanted != Some(Role::Outside) || role.is_some() && *wanted == role;
+    let memory = assessment.series.iter().filter(|s| of_role(&s.role) && matches!(s.kind, Kind::Anonymous | Kind::Shmem));
+    let grown: Vec<_> = memory.clone().filter(|s| s.judged.grows() && (s.process.is_some() || s.role.is_some())).collect();
+    let growth: f64 = grown.iter().map(|s| s.judged.rate).sum();
+    let upper: f64 =
+        memory.filter(|s| s.process.is_some() && !s.copied && s.judged.tides > 0).map(|s| s.judged.ci95[1].max(0.0)).sum();
+    RoleReport {
+        role: role.map_or(String::new(), |role| role.schema_name().to_owned()),
+        label: role.map_or_else(|| "whole tree".to_owned(), |role| role.label().to_owned()),
+        count: group.most,
+        floor_bytes: floor as u64,
+        peak_bytes: group.total.peak() as u64,
+        spike_bytes: spike as u64,
+        end_bytes: group.total.last().unwrap_or(0.0) as u64,
+        shm_bytes: group.shm_peak,
+        growth: (!grown.is_empty()).then_some(growth),
+        growth_upper: assessment.watched().filter(|judged| judged.tides > 0).map(|_| upper),
+    }
+}
+
+/// The low-water mark at the end, and the highest rise above it that came back. Bytes.
+pub fn floor_and_spike(run: &Analyser, total: &Pyramid) -> (f64, f64) {
+    let all = total.windows();
+    let windows = if run.over() { &all[..crate::floor::without_teardown(all, WIGGLE)] } else { all };
+    let points = envelope(windows);
+    // The low tide of the last eighth: the very last value may be a spike that has not come back yet.
+    let floor = points.get(points.len().saturating_sub(1 + points.len() / 8)).map_or(0.0, |p| p.floor);
+    let found = excursion::find(windows, &points, excursion::tolerance(windows, WIGGLE));
+    (floor, if found.longest_s > 0.0 { found.height } else { 0.0 })
+}
+
+/// Changes below this are no spike and no tear-down. Bytes.
+const WIGGLE: f64 = 3.0 * 1024.0 * 1024.0;

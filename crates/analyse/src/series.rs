@@ -1,0 +1,249 @@
+//! The series kept of each process, of each role and of the whole tree.
+
+use std::collections::BTreeMap;
+
+use lowtide_model::{ProcId, ProcSample, Process, Role, Rollup};
+
+use crate::pyramid::Pyramid;
+
+/// What is kept of one process.
+#[derive(Debug)]
+pub struct Track {
+    /// Who it is.
+    pub process: Process,
+    /// When it was first measured.
+    pub first_s: f64,
+    /// When it was last measured.
+    pub last_s: f64,
+    /// When it was found gone.
+    pub ended_s: Option<f64>,
+    /// Anonymous memory, resident or swapped out.
+    pub anon: Pyramid,
+    /// Shared memory.
+    pub shmem: Pyramid,
+    /// File pages.
+    pub file: Pyramid,
+    /// Growth of its share of anonymous pages (Pss_Anon) while the set of processes stood still: what copy-on-write
+    /// adds, which RssAnon does not show.
+    pub copied: Pyramid,
+    /// Open file descriptors.
+    pub fds: Pyramid,
+    /// Threads.
+    pub threads: Pyramid,
+    /// The last measurement.
+    pub last: ProcSample,
+    /// The last measurement that had one, with the generation of the set of processes at that time.
+    rollup: Option<(Rollup, u64)>,
+    copied_bytes: f64,
+    /// Anonymous plus shared memory when first seen.
+    base: f64,
+}
+
+impl Track {
+    fn new(process: Process, t_s: f64, sample: &ProcSample) -> Self {
+        Self {
+            process,
+            first_s: t_s,
+            last_s: t_s,
+            ended_s: None,
+            anon: Pyramid::default(),
+            shmem: Pyramid::default(),
+            file: Pyramid::default(),
+            copied: Pyramid::default(),
+            fds: Pyramid::default(),
+            threads: Pyramid::default(),
+            last: *sample,
+            rollup: None,
+            copied_bytes: 0.0,
+            base: own(sample),
+        }
+    }
+
+    fn push(&mut self, t_s: f64, sample: &ProcSample, generation: u64) {
+        self.last_s = t_s;
+        self.last = *sample;
+        self.anon.push(t_s, (sample.anon + sample.swap) as f64);
+        self.shmem.push(t_s, sample.shmem as f64);
+        self.file.push(t_s, sample.file as f64);
+        self.threads.push(t_s, f64::from(sample.threads));
+        if let Some(fds) = sample.fds {
+            self.fds.push(t_s, f64::from(fds));
+        }
+        if let Some(rollup) = sample.rollup {
+            if let Some((before, at)) = self.rollup
+                && at == generation
+            {
+                self.copied_bytes += rollup.pss_anon as f64 - before.pss_anon as f64;
+            }
+            self.copied.push(t_s, self.copied_bytes.max(0.0));
+            self.rollup = Some((rollup, generation));
+        }
+    }
+
+    /// Its memory with shared pages counted once where PSS is known, else anonymous plus shared memory. Bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let plain = self.last.anon + self.last.shmem + self.last.swap;
+        self.rollup
+            .map_or(plain, |(rollup, _)| (rollup.pss_anon + rollup.pss_shmem + self.last.swap).min(plain.max(rollup.pss_anon)))
+    }
+
+    /// Seconds that it was seen alive.
+    #[must_use]
+    pub fn life_s(&self) -> f64 {
+        self.last_s - self.first_s
+    }
+
+    /// It was started from nothing while it was watched.
+    #[must_use]
+    pub fn fresh(&self) -> bool {
+        self.process.start_s > -1.0 && self.process.role != Role::ForkedChild && self.process.role != Role::DataloaderWorker
+    }
+
+    /// The most anonymous plus shared memory that it had. Bytes.
+    #[must_use]
+    pub fn peak(&self) -> f64 {
+        self.anon.peak().max(self.shmem.peak())
+    }
+}
+
+/// Anonymous plus shared memory of a sample, swapped out or not.
+fn own(sample: &ProcSample) -> f64 {
+    (sample.anon + sample.swap + sample.shmem) as f64
+}
+
+/// All processes of one role, or of the whole tree.
+#[derive(Debug, Default)]
+pub struct Group {
+    /// Anonymous plus shared memory of those alive.
+    pub total: Pyramid,
+    /// Growth of those alive since each was first seen: births and deaths leave it alone.
+    pub grown: Pyramid,
+    /// The most alive at one time.
+    pub most: u32,
+    /// Highest shared memory.
+    pub shm_peak: u64,
+}
+
+/// The most processes that are kept; beyond it those that lived shortest go.
+const MOST_TRACKS: usize = 600;
+
+/// All series of a run.
+#[derive(Debug, Default)]
+pub struct Store {
+    /// Every process that matters.
+    pub tracks: BTreeMap<ProcId, Track>,
+    /// By role.
+    pub roles: BTreeMap<Role, Group>,
+    /// The whole tree, without outside suspects.
+    pub tree: Group,
+    /// Number of processes alive in the tree.
+    pub alive: Pyramid,
+    /// Growth by copy-on-write of the whole tree.
+    pub copied: Pyramid,
+    /// Processes that came and went and are not kept.
+    pub forgotten: u64,
+    announced: BTreeMap<ProcId, Process>,
+    generation: u64,
+    members: Vec<ProcId>,
+}
+
+impl Store {
+    /// A process appeared or is better known.
+    pub fn know(&mut self, process: &Process) {
+        if let Some(track) = self.tracks.get_mut(&process.id) {
+            track.process = process.clone();
+        } else {
+            self.announced.insert(process.id, process.clone());
+        }
+    }
+
+    /// A process left.
+    pub fn ended(&mut self, id: ProcId, t_s: f64) {
+        self.announced.remove(&id);
+        if let Some(track) = self.tracks.get_mut(&id) {
+            track.ended_s = Some(t_s);
+        }
+        if self.tracks.len() > MOST_TRACKS {
+            let shortest = self
+                .tracks
+                .iter()
+                .filter(|(_, track)| track.ended_s.is_some())
+                .min_by(|a, b| a.1.life_s().total_cmp(&b.1.life_s()));
+            if let Some(id) = shortest.map(|(id, _)| *id) {
+                self.tracks.remove(&id);
+                self.forgotten += 1;
+            }
+        }
+    }
+
+    /// One tick's processes.
+    pub fn push(&mut self, t_s: f64, samples: &[ProcSample]) {
+        let mut members: Vec<ProcId> = samples.iter().map(|sample| sample.id).collect();
+        members.sort_unstable();
+        if members != self.members {
+            self.generation += 1;
+            self.members = members;
+        }
+        let mut groups: BTreeMap<Role, Sum> = BTreeMap::new();
+        let mut tree = Sum::default();
+        let mut copied = (0.0, false);
+        for sample in samples {
+            let Some(track) = self.track(t_s, sample) else { continue };
+            let sum = Sum { total: own(sample), grown: own(sample) - track.base, alive: 1, shm: sample.shmem };
+            copied = (copied.0 + track.copied_bytes, copied.1 || track.rollup.is_some());
+            let role = track.process.role;
+            groups.entry(role).or_default().add(sum);
+            if role != Role::Outside {
+                tree.add(sum);
+            }
+        }
+        for (role, sum) in groups {
+            self.roles.entry(role).or_default().push(t_s, sum);
+        }
+        if tree.alive > 0 {
+            self.tree.push(t_s, tree);
+            self.alive.push(t_s, f64::from(tree.alive));
+            if copied.1 {
+                self.copied.push(t_s, copied.0.max(0.0));
+            }
+        }
+    }
+
+    fn track(&mut self, t_s: f64, sample: &ProcSample) -> Option<&Track> {
+        let generation = self.generation;
+        if !self.tracks.contains_key(&sample.id) {
+            let process = self.announced.remove(&sample.id)?;
+            self.tracks.insert(sample.id, Track::new(process, t_s, sample));
+        }
+        let track = self.tracks.get_mut(&sample.id)?;
+        track.push(t_s, sample, generation);
+        Some(track)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    total: f64,
+    grown: f64,
+    alive: u32,
+    shm: u64,
+}
+
+impl Sum {
+    fn add(&mut self, other: Self) {
+        self.total += other.total;
+        self.grown += other.grown;
+        self.alive += other.alive;
+        self.shm += other.shm;
+    }
+}
+
+impl Group {
+    fn push(&mut self, t_s: f64, sum: Sum) {
+        self.total.push(t_s, sum.total);
+        self.grown.push(t_s, sum.grown.max(0.0));
+        self.most = self.most.max(sum.alive);
+        self.shm_peak = self.shm_peak.max(sum.shm);
+    }
+}

@@ -1,0 +1,179 @@
+//! A line, or growth that stops? Bounded growth is the classic false alarm of leak detectors (all three of
+//! BLeak's, PLDI 2018): caches fill up, buffers reach their length. This compares the line with its rivals.
+
+/// How growth that stopped compares with growth that goes on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hinge {
+    /// Squared residuals of the line over those of the best "line, then level". About 1 for a leak; large when it stopped.
+    pub ratio: f64,
+    /// When the level part begins, seconds.
+    pub at_s: f64,
+    /// Growth per second before that.
+    pub slope: f64,
+    /// The level's value.
+    pub level: f64,
+    /// The share of the time that the level part takes.
+    pub level_share: f64,
+}
+
+impl Hinge {
+    /// The gain of the bend as an F statistic, for `n` points that are about independent.
+    #[must_use]
+    pub fn f(&self, n: usize) -> f64 {
+        (self.ratio - 1.0) * (n as f64 - 3.0)
+    }
+}
+
+/// Compares a line with every "rises until `at_s`, level from there" in least squares. `quantum` is the
+/// resolution of the values: residuals below it mean nothing. `None` below eight points.
+#[must_use]
+pub fn hinge(points: &[(f64, f64)], quantum: f64) -> Option<Hinge> {
+    let n = points.len();
+    if n < 8 {
+        return None;
+    }
+    let span = points[n - 1].0 - points[0].0;
+    if span <= 0.0 {
+        return None;
+    }
+    let allowance = quantum * quantum / 12.0 * n as f64;
+    let line = regress(points.iter().map(|p| (p.0, p.1)));
+    // The hinge basis min(t, at): everything after `at` is level.
+    let best = (3..n - 1)
+        .map(|i| {
+            let at = points[i].0;
+            (at, regress(points.iter().map(|p| (p.0.min(at), p.1))))
+        })
+        .min_by(|a, b| a.1.squares.total_cmp(&b.1.squares))?;
+    let (at_s, fit) = best;
+    Some(Hinge {
+        ratio: (line.squares + allowance) / (fit.squares + allowance),
+        at_s,
+        slope: fit.slope,
+        level: fit.intercept + fit.slope * at_s,
+        level_share: (points[n - 1].0 - at_s) / span,
+    })
+}
+
+/// Had growth stopped in the last quarter, would it show?
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stop {
+    /// How much worse "rises for three quarters, then level" is than a line, as an F statistic.
+    pub f: f64,
+    /// Root of the squared residuals that growth of one per second would leave in it.
+    unit: f64,
+}
+
+impl Stop {
+    /// Compares the two on points (seconds, value).
+    #[must_use]
+    pub fn of(points: &[(f64, f64)], quantum: f64) -> Self {
+        let (Some(first), Some(last)) = (points.first(), points.last()) else { return Self { f: 0.0, unit: 0.0 } };
+        let at = first.0 + 0.75 * (last.0 - first.0);
+        let allowance = quantum * quantum / 12.0 * points.len() as f64;
+        let line = regress(points.iter().copied()).squares + allowance;
+        let stopped = regress(points.iter().map(|p| (p.0.min(at), p.1))).squares + allowance;
+        let unit = regress(points.iter().map(|p| (p.0.min(at), p.0))).squares.sqrt();
+        Self { f: (stopped - line) / line * (points.len() as f64 - 2.0), unit }
+    }
+
+    /// The growth per second at which a stop shows by one standard deviation of points that scatter by `scatter`.
+    #[must_use]
+    pub fn per_second(&self, scatter: f64) -> f64 {
+        if self.unit > 0.0 { scatter / self.unit } else { f64::INFINITY }
+    }
+}
+
+/// Whether one step between two levels describes the points at least as well as a line (least squares).
+#[must_use]
+pub fn one_step(points: &[(f64, f64)], quantum: f64) -> bool {
+    let n = points.len();
+    if n < 4 {
+        return false;
+    }
+    let allowance = quantum * quantum / 12.0 * n as f64;
+    let line = regress(points.iter().copied()).squares;
+    let squares = |part: &[(f64, f64)]| {
+        let mean = part.iter().map(|p| p.1).sum::<f64>() / part.len() as f64;
+        part.iter().map(|p| (p.1 - mean).powi(2)).sum::<f64>()
+    };
+    let step = (1..n).map(|i| squares(&points[..i]) + squares(&points[i..])).fold(f64::INFINITY, f64::min);
+    line > allowance && step <= line
+}
+
+struct Regression {
+    slope: f64,
+    intercept: f64,
+    squares: f64,
+}
+
+fn regress(points: impl Iterator<Item = (f64, f64)> + Clone) -> Regression {
+    let (mut n, mut sum_x, mut sum_y) = (0.0, 0.0, 0.0);
+    for (x, y) in points.clone() {
+        n += 1.0;
+        sum_x += x;
+        sum_y += y;
+    }
+    let (mean_x, mean_y) = (sum_x / n, sum_y / n);
+    let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
+    for (x, y) in points {
+        xx += (x - mean_x).powi(2);
+        xy += (x - mean_x) * (y - mean_y);
+        yy += (y - mean_y).powi(2);
+    }
+    let slope = if xx > 0.0 { xy / xx } else { 0.0 };
+    Regression { slope, intercept: mean_y - slope * mean_x, squares: (yy - slope * xy).max(0.0) }
+}
+
+/// The slope of the last third over the slope of the whole, and the error of that ratio for a line with
+/// residuals of standard deviation `residual`. About 1 for a leak, about 0 for growth that stopped.
+#[must_use]
+pub fn late_share(points: &[(f64, f64)], slope: f64, residual: f64) -> Option<(f64, f64)> {
+    let from = points.len() - points.len() / 3;
+    let late = &points[from.saturating_sub(1)..];
+    if late.len() < 3 || slope <= 0.0 {
+        return None;
+    }
+    let mean = late.iter().map(|p| p.0).sum::<f64>() / late.len() as f64;
+    let spread: f64 = late.iter().map(|p| (p.0 - mean).powi(2)).sum();
+    if spread <= 0.0 {
+        return None;
+    }
+    let late_slope = regress(late.iter().copied()).slope;
+    Some((late_slope / slope, residual / spread.sqrt() / slope))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rising_until(stop: f64) -> Vec<(f64, f64)> {
+        (0..64).map(|i| (f64::from(i), f64::from(i).min(stop) * 10.0)).collect()
+    }
+
+    #[test]
+    fn a_ceiling_is_told_from_a_line() {
+        for stop in [20.0, 40.0, 57.0] {
+            let found = hinge(&rising_until(stop), 1.0).expect("points");
+            assert!(found.ratio > 5.0, "{stop}: {found:?}");
+            assert!((found.at_s - stop).abs() < 2.0 && (found.slope - 10.0).abs() < 0.1);
+        }
+        assert!(hinge(&rising_until(100.0), 1.0).expect("points").ratio < 1.01);
+    }
+
+    #[test]
+    fn one_step_is_told_from_a_line() {
+        let step: Vec<(f64, f64)> = (0..16).map(|i| (f64::from(i), if i < 6 { 0.0 } else { 50.0 })).collect();
+        assert!(one_step(&step, 1.0));
+        let line: Vec<(f64, f64)> = (0..16).map(|i| (f64::from(i), f64::from(i) * 3.0)).collect();
+        assert!(!one_step(&line, 1.0));
+    }
+
+    #[test]
+    fn a_staircase_is_a_line() {
+        let stairs: Vec<(f64, f64)> = (0..64).map(|i| (f64::from(i), f64::from(i / 8) * 80.0)).collect();
+        assert!(hinge(&stairs, 1.0).expect("points").ratio < 1.5);
+        let (share, _) = late_share(&stairs, 10.0, 1.0).expect("points");
+        assert!((0.6..1.4).contains(&share), "{share}");
+    }
+}
