@@ -8,8 +8,10 @@
 
 mod cgroup;
 mod collector;
+mod doctor;
 mod error;
 mod facts;
+mod find;
 mod handle;
 mod identify;
 mod members;
@@ -25,5 +27,7 @@ mod sys;
 mod system;
 
 pub use collector::{Collector, Options};
+pub use doctor::{Check, CheckState, doctor};
 pub use error::CollectError;
+pub use find::{Candidate, find_candidates};
 pub use secrets::mask_secrets;

@@ -98,6 +98,13 @@ pub fn file_system(path: &Path) -> Option<(u64, u64)> {
     Some((size, size.saturating_sub(data.f_bfree.saturating_mul(data.f_frsize))))
 }
 
+/// Whether we may create files in a folder (access(2)).
+pub fn is_writable(folder: &Path) -> bool {
+    let Ok(path) = CString::new(folder.as_os_str().as_bytes()) else { return false };
+    // SAFETY: the path ends in NUL, and access only reads it.
+    unsafe { libc::access(path.as_ptr(), libc::W_OK | libc::X_OK) == 0 }
+}
+
 /// Whether a path is served by the kernel's own proc file system (and not by a container's imitation).
 pub fn is_proc(path: &Path) -> bool {
     let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };

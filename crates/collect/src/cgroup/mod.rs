@@ -54,6 +54,11 @@ impl Cgroups {
         cgroups
     }
 
+    /// The version of the hierarchy that was found.
+    pub fn version(&self) -> Option<CgroupVersion> {
+        self.levels.first().map(|level| level.cgroup.version)
+    }
+
     /// Finds the cgroups again if the target was moved; pushes those that are new.
     pub fn look_now_and_then(&mut self, root: &Root, now_s: f64, scratch: &mut Scratch, new: &mut Vec<Cgroup>) {
         if now_s >= self.next_look_s {

@@ -57,16 +57,22 @@ impl Part {
 
 /// The part of every process. Parents stand before their children.
 pub fn decide(views: &[View<'_>]) -> Vec<Part> {
+    let mut parts = prove(views);
+    let candidates: Vec<usize> = (0..views.len()).filter(|index| parts[*index].is_none()).collect();
+    choose_trainers(views, &candidates, &mut parts);
+    let settled: Vec<Part> = parts.iter().map(|part| part.clone().unwrap_or_default()).collect();
+    (0..views.len()).map(|index| parts[index].clone().unwrap_or_else(|| rest(views, &settled, index))).collect()
+}
+
+/// The parts that can be proven without comparing processes by what they use.
+pub fn prove(views: &[View<'_>]) -> Vec<Option<Part>> {
     let mut parts: Vec<Option<Part>> = Vec::with_capacity(views.len());
     for (index, view) in views.iter().enumerate() {
         let parent = view.parent.filter(|parent| *parent < index);
         let part = proven(view, parent.map(|parent| (&views[parent], parts[parent].as_ref())));
         parts.push(part);
     }
-    let candidates: Vec<usize> = (0..views.len()).filter(|index| parts[*index].is_none()).collect();
-    choose_trainers(views, &candidates, &mut parts);
-    let settled: Vec<Part> = parts.iter().map(|part| part.clone().unwrap_or_default()).collect();
-    (0..views.len()).map(|index| parts[index].clone().unwrap_or_else(|| rest(views, &settled, index))).collect()
+    parts
 }
 
 /// The part that can be proven by the process itself and its parent.
@@ -181,8 +187,8 @@ fn trainers_of(views: &[View<'_>], field: &[usize], sign: Sign) -> Vec<usize> {
     field.iter().copied().filter(|index| *index == most || (top(*index) && anon(*index) >= anon(most) / 4)).collect()
 }
 
-/// Whether a child shows by memory or by CPU that it does its ancestor's work.
-fn outdoes(views: &[View<'_>], child: usize, ancestor: usize) -> bool {
+/// Whether a descendant shows by memory or by CPU that it does its ancestor's work.
+pub fn outdoes(views: &[View<'_>], child: usize, ancestor: usize) -> bool {
     let (child, ancestor) = (&views[child].counters, &views[ancestor].counters);
     let by_memory = child.anon > ancestor.anon.saturating_mul(MORE_MEMORY).saturating_add(CLEAR_LEAD);
     // In clock ticks; a second of work at least.
@@ -190,7 +196,8 @@ fn outdoes(views: &[View<'_>], child: usize, ancestor: usize) -> bool {
     by_memory || by_cpu
 }
 
-fn is_ancestor(views: &[View<'_>], ancestor: usize, of: usize) -> bool {
+/// Whether one process is above another.
+pub fn is_ancestor(views: &[View<'_>], ancestor: usize, of: usize) -> bool {
     let mut at = of;
     // Parents stand before their children, so this ends.
     while let Some(parent) = views[at].parent.filter(|parent| *parent < at) {

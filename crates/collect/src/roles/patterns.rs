@@ -36,7 +36,7 @@ const PATTERNS: &[Pattern] = &[
     },
     Pattern {
         at: Where::CommStart,
-        names: &["pt_data_worker", "pt_data_pin"],
+        names: &["pt_data_worker"],
         role: Role::DataloaderWorker,
         reason: "named {}, as torch names its DataLoader workers",
     },
