@@ -26,6 +26,8 @@ mod error;
 mod follow;
 pub mod format;
 mod frame;
+#[cfg(test)]
+mod kill_tests;
 pub mod place;
 mod queue;
 mod read;

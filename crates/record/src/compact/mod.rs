@@ -21,11 +21,9 @@ use self::plan::{Plan, RUNGS};
 use crate::encode::Encoder;
 use crate::read::stream;
 
-/// What a recording may have at any time, in bytes. With [`PER_DAY`] it keeps a day of 30 processes under 10 MiB, and
-/// most runs whole.
+/// What a recording may have at any time, in bytes, and an eighth of it more for each day, which is more than the logarithm of
+/// time needs. So a day of 30 processes keeps under 10 MiB, a week under 15, and most runs are kept whole.
 const BASE: u64 = 8 << 20;
-/// What it may grow by a day, in bytes: what the logarithm of time needs, rounded up.
-const PER_DAY: u64 = 1 << 20;
 const DAY_US: u64 = 86_400_000_000;
 
 /// When to compact, and how far.
@@ -47,7 +45,7 @@ impl Budget {
     }
 
     fn allowed(&self, last_us: i64) -> u64 {
-        self.base + u64::try_from(last_us).unwrap_or(0).saturating_mul(PER_DAY) / DAY_US
+        self.base + u64::try_from(last_us).unwrap_or(0).saturating_mul(self.base / 8) / DAY_US
     }
 
     pub(crate) fn is_over(&self, size: u64) -> bool {

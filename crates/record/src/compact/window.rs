@@ -75,9 +75,11 @@ impl Windows {
         if self.open.is_some_and(|(end, _)| t_us >= end) {
             self.close();
         }
+        // A window may reach into the time of which all ticks are kept.
+        let window = self.rung.window(t_us, self.last_us);
+        self.keep[number] |= window.is_none() || self.open.is_none();
         if self.open.is_none() {
-            self.keep[number] = true;
-            let Some((_, end)) = self.rung.window(t_us, self.last_us) else { return };
+            let Some((_, end)) = window else { return };
             self.open = Some((end, number));
         }
         let series = &mut self.series;
