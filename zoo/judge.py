@@ -89,9 +89,12 @@ def judge_process(found: dict | None, resource: str, truth: Truth, log: Log) -> 
     role_fits = found["role"] in ROLES[base] or (base.startswith("child:") and base != "child:training" and FORKED in label)
     if base == "outside:training":
         role_fits = role_fits and "outside" in label
-    pid = log.leaking_worker() if base == "child:dataloader_worker" else log.trainer
-    one = base in ("main", "child:training", "outside:training") or (bool(bracket) and "*" not in truth.process and truth.leak)
-    return _mark(role_fits and (not one or not pid or found["pid"] == pid))
+    if base == "child:dataloader_worker":
+        one_of_several = bool(bracket) and "*" not in truth.process and truth.leak
+        pid_fits = not one_of_several or found["pid"] == log.leaking_worker()
+    else:
+        pid_fits = found["pid"] in (0, log.trainer) or base == "child:pool_worker"  # 0: the role as a whole, here one process
+    return _mark(role_fits and pid_fits)
 
 
 def _finding(report: dict, fits) -> dict | None:

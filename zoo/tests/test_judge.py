@@ -86,6 +86,10 @@ def test_one_leaking_worker_must_be_the_right_one():
     assert judge(report("leak", unproven), truth, "leak", LOG, FAST).process == "right"
 
 
+def test_the_only_trainer_may_be_named_by_its_role_alone():
+    assert judge(report("leak", finding(pid=0)), LEAK, "leak", LOG, FAST).process == "right"
+
+
 def test_a_trainer_outside_must_be_said_to_be_outside():
     truth = Truth("x", True, "leak", "host_heap", "outside:training")
     for label, mark in (("outside the watched tree", "right"), ("other", "wrong")):
