@@ -21,7 +21,6 @@ sys.exit(code)
 """
 PROGRAM = """
 import json, os, sys
-print("said by the program")
 if "--socket" in sys.argv:
     assert os.path.exists(sys.argv[sys.argv.index("--socket") + 1])
 if "--serve" in sys.argv:
@@ -29,6 +28,7 @@ if "--serve" in sys.argv:
     s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[sys.argv.index("--serve") + 1]); s.listen()
     print("listening", flush=True)
     s.accept()
+print("said by the program")
 with open(sys.argv[sys.argv.index("--truth") + 1], "a") as log:
     log.write(json.dumps({"t": 1.0, "ev": "epoch", "pid": os.getpid()}) + "\\n")
 """
