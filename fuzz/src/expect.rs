@@ -1,0 +1,1 @@
+../../crates/lowtide/src/expect.rs

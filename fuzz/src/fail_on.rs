@@ -1,0 +1,1 @@
+../../crates/lowtide/src/fail_on.rs

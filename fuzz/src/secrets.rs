@@ -1,0 +1,1 @@
+../../crates/collect/src/secrets.rs

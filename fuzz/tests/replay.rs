@@ -1,0 +1,91 @@
+//! The seeds, and damaged copies of them, through every target, without libFuzzer.
+
+use std::path::{Path, PathBuf};
+
+const TARGETS: [(&str, fn(&[u8])); 5] = [
+    ("ingest", lowtide_fuzz::ingest),
+    ("verdict", lowtide_fuzz::verdict),
+    ("record", lowtide_fuzz::record),
+    ("kernel", lowtide_fuzz::kernel),
+    ("config", lowtide_fuzz::config),
+];
+
+fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
+    let mut seeds: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.expect("a readable folder").path())
+        .map(|path| (path.clone(), std::fs::read(&path).expect("a readable seed")))
+        .collect();
+    seeds.sort();
+    assert!(!seeds.is_empty(), "no seeds in {}", folder.display());
+    seeds
+}
+
+#[test]
+fn every_seed_is_read() {
+    for (name, target) in TARGETS {
+        for (path, bytes) in seeds(name) {
+            eprintln!("{name}: {}", path.display());
+            target(&bytes);
+        }
+    }
+}
+
+/// A small generator of numbers, the same in every run (splitmix64).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % below.max(1) as u64) as usize
+    }
+}
+
+fn damage(bytes: &mut Vec<u8>, other: &[u8], dice: &mut Dice) {
+    for _ in 0..=dice.roll(6) {
+        let at = dice.roll(bytes.len() + 1);
+        match dice.roll(6) {
+            0 if at < bytes.len() => bytes[at] = dice.roll(256) as u8,
+            1 if at < bytes.len() => bytes[at] ^= 1 << dice.roll(8),
+            2 => bytes.insert(at, dice.roll(256) as u8),
+            3 => bytes.truncate(at),
+            4 => {
+                let from = dice.roll(other.len() + 1);
+                let to = (from + dice.roll(64)).min(other.len());
+                bytes.splice(at..at, other[from..to].iter().copied());
+            }
+            _ => {
+                let to = (at + dice.roll(32)).min(bytes.len());
+                bytes.drain(at..to);
+            }
+        }
+    }
+}
+
+fn damaged(rounds: usize) {
+    for (name, target) in TARGETS {
+        let seeds = seeds(name);
+        let mut dice = Dice(name.len() as u64);
+        for _ in 0..rounds {
+            let mut bytes = seeds[dice.roll(seeds.len())].1.clone();
+            let other = &seeds[dice.roll(seeds.len())].1;
+            damage(&mut bytes, other, &mut dice);
+            target(&bytes);
+        }
+    }
+}
+
+#[test]
+fn damaged_seeds_are_read_or_refused() {
+    damaged(300);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn many_damaged_seeds_are_read_or_refused() {
+    damaged(100_000);
+}
