@@ -96,7 +96,7 @@ pub fn find_candidates(root: &Path) -> Result<Vec<Candidate>, CollectError> {
             (process.facts.library.is_some() && (workers > 0 || named), process.facts.library.is_some(), candidate)
         })
         .collect();
-    ranked.sort_by(|a, b| (b.0, b.1, b.2.anon).cmp(&(a.0, a.1, a.2.anon)));
+    ranked.sort_by_key(|entry| std::cmp::Reverse((entry.0, entry.1, entry.2.anon)));
     Ok(ranked.into_iter().map(|(_, _, candidate)| candidate).collect())
 }
 
