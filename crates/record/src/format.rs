@@ -20,8 +20,9 @@
 //! | 9 | tick | binary, changes against the tick before |
 //! | 10 | thinned | varint: how many events compaction left out here |
 //!
-//! A reader skips kinds that it does not know and JSON fields that it does not know; a change that old readers would
-//! get wrong needs a new [`VERSION`], which they refuse. Times are kept to the microsecond.
+//! A reader skips kinds and JSON fields that it does not know, and what follows the tables of a tick; so a new measurement
+//! can be a new table behind the others, empty where it is missing. A change that old readers would get wrong needs a new
+//! [`VERSION`], which they refuse. Times are kept to the microsecond.
 //!
 //! ```text
 //! key tick := ordinal:varint time_us:zigzag flags:u8 tables     ordinal: events before this one in the whole run

@@ -23,6 +23,7 @@ mod disk;
 mod disk_tests;
 mod encode;
 mod error;
+pub mod export;
 mod follow;
 pub mod format;
 mod frame;

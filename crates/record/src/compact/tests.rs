@@ -28,7 +28,7 @@ fn record(path: &Path, events: &[Event]) {
 /// Appends the `n`th event, and now and then waits for the disk, so that nothing is dropped.
 fn append(writer: &mut Writer, n: usize, event: &Event) {
     writer.append(event);
-    if n % 100 == 0 {
+    if n.is_multiple_of(100) {
         writer.tick_done();
         while writer.health().events <= n as u64 {
             std::thread::yield_now();
@@ -180,7 +180,7 @@ fn record_small(path: &Path, budget: u64, events: impl Iterator<Item = Event>) -
     let mut largest = 0;
     for (n, event) in events.enumerate() {
         append(&mut writer, n, &event);
-        if n % 100 == 0 {
+        if n.is_multiple_of(100) {
             largest = largest.max(fs::metadata(path).unwrap().len());
             // Sometimes behind by several compactions.
             if n % 700 == 0 || n < 5000 {
