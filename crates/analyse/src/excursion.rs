@@ -49,9 +49,11 @@ pub fn find(windows: &[Window], envelope: &[Point], tolerance: f64) -> Excursion
     let mut found = Excursions::default();
     let mut starts = Vec::new();
     let (mut above_s, mut touched_s, mut inside) = (0.0, first.start_s, false);
-    for (window, point) in windows.iter().zip(envelope) {
-        found.height = found.height.max(window.high - point.floor);
-        if window.high > point.floor + tolerance && !inside {
+    for (i, (window, point)) in windows.iter().zip(envelope).enumerate() {
+        // Against the envelope after this window: a steep rise that stays is none, however wide the window.
+        let after = envelope.get(i + 1).map_or(window.high, |next| next.floor);
+        found.height = found.height.max(window.high - after);
+        if window.high > after + tolerance && !inside {
             inside = true;
             starts.push(window.start_s);
         }
@@ -59,7 +61,7 @@ pub fn find(windows: &[Window], envelope: &[Point], tolerance: f64) -> Excursion
             if inside {
                 found.longest_s = found.longest_s.max(window.low_at_s - touched_s);
                 above_s += (window.low_at_s - touched_s).max(0.0);
-                inside = window.high > point.floor + tolerance && window.last > point.floor + tolerance;
+                inside = window.high > after + tolerance && window.last > point.floor + tolerance;
             }
             touched_s = window.low_at_s;
         }

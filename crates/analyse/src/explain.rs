@@ -47,7 +47,6 @@ fn grouped<'a>(growing: &[&'a Series]) -> Vec<Vec<&'a Series>> {
         // A tree whose processes multiply grows by their memory: that is the same finding.
         let multiply = groups.first().is_some_and(|g| g[0].kind == Kind::Processes);
         if multiply && (series.process.is_none() || series.copied) && matches!(series.kind, Kind::Anonymous) {
-            groups[0].push(series);
             continue;
         }
         let same = |g: &&mut Vec<&Series>| {
@@ -68,12 +67,17 @@ fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding
     let first = group[0];
     let judged = &first.judged;
     let counts = matches!(first.kind, Kind::Processes | Kind::Fds | Kind::Threads);
-    let memory: Vec<&&Series> = group.iter().filter(|s| !matches!(s.kind, Kind::Processes)).collect();
-    let rates: Vec<&&Series> = if memory.is_empty() || first.kind != Kind::Processes { group.iter().collect() } else { memory };
-    let rate: f64 = rates.iter().map(|s| s.judged.rate).sum();
+    let mut rate: f64 = group.iter().map(|s| s.judged.rate).sum();
     // Independent errors add in squares.
-    let half = rates.iter().map(|s| ((s.judged.ci95[1] - s.judged.ci95[0]) / 2.0).powi(2)).sum::<f64>().sqrt();
-    let unit = if counts && rates.iter().all(|s| s.kind == first.kind) { "count" } else { "bytes" };
+    let half_width = |judged: &Judged| (judged.ci95[1] - judged.ci95[0]) / 2.0;
+    let mut half = group.iter().map(|s| half_width(&s.judged).powi(2)).sum::<f64>().sqrt();
+    let mut unit = if counts { "count" } else { "bytes" };
+    // Processes that multiply are told by their number, and their growth by what they take together.
+    if first.kind == Kind::Processes
+        && let Some((slope, error)) = run.tree_growth(judged.since_s, judged.until_s)
+    {
+        (rate, half, unit) = (slope, 1.96 * error, "bytes");
+    }
     let period = judged.excursions.period_s;
     let track = first.process.and_then(|id| run.store().tracks.get(&id));
 
@@ -116,7 +120,13 @@ fn sentence(first: &Series, group: &[&Series], track: Option<&Track>) -> String 
     let span = Seconds(judged.until_s - judged.since_s);
     let low = (judged.floor - judged.rise).max(0.0);
     match first.kind {
-        Kind::Processes => format!("the number of live processes rose from {low:.0} to {:.0} in {span}", judged.floor),
+        Kind::Processes => {
+            let per_minute = judged.rate * 60.0;
+            format!(
+                "the number of live processes rose from {low:.0} to {:.0} in {span}, {per_minute:+.1} per minute",
+                judged.floor
+            )
+        }
         Kind::Fds | Kind::Threads => {
             let what = if first.kind == Kind::Fds { "open file descriptors" } else { "threads" };
             format!("{what} rose from {low:.0} to {:.0} in {span}", judged.floor)
@@ -240,6 +250,7 @@ fn stopped(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
             && s.role != Some(Role::Outside)
             && s.judged.outcome == Outcome::Stopped
             && s.judged.rose_before >= WORTH_A_LINE / 2.0
+            && s.judged.rose_before >= 0.15 * s.process.and_then(|id| run.store().tracks.get(&id)).map_or(0.0, Track::peak)
     };
     let largest =
         assessment.series.iter().filter(stopped).max_by(|a, b| a.judged.rose_before.total_cmp(&b.judged.rose_before))?;

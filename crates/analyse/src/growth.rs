@@ -45,8 +45,8 @@ pub fn assess(store: &Store, dev_shm: &Pyramid, end_s: f64, over: bool) -> Asses
     }
     let any = |series: &[Series], kind: Kind| series.iter().any(|s| s.kind == kind && s.judged.grows());
     judge_roles(&mut series, store, over);
-    if !any(&series, Kind::Anonymous) && store.copied.windows().len() > 1 {
-        let judged = judge(store.copied.windows(), Ask::bytes(over, false));
+    if !any(&series, Kind::Anonymous) && store.tracks.values().any(Track::shares) && store.copied.windows().len() > 1 {
+        let judged = judge(store.copied.windows(), Ask::shares(over));
         series.push(Series { process: None, role: None, kind: Kind::Anonymous, copied: true, judged, members: 0 });
     }
     let processes = judge(store.alive.windows(), Ask::count(over));
@@ -98,8 +98,8 @@ fn judge_process(series: &mut Vec<Series>, id: ProcId, track: &Track, over: bool
     if track.shmem.peak() >= SMALL {
         add(Kind::Shmem, false, &track.shmem, Ask::bytes(ended, track.fresh()));
     }
-    if track.copied.peak() >= SMALL {
-        add(Kind::Anonymous, true, &track.copied, Ask::bytes(ended, false));
+    if track.shares() && track.copied.peak() >= SMALL {
+        add(Kind::Anonymous, true, &track.copied, Ask::shares(ended));
     }
     if track.file.peak() >= SMALL {
         add(Kind::File, false, &track.file, Ask::bytes(ended, track.fresh()));

@@ -35,6 +35,12 @@ impl Ask {
         Self { quantum: 512.0 * 1024.0, least: 3.0 * 1024.0 * 1024.0, ended, fresh }
     }
 
+    /// For shares of pages (PSS): they move with every fork and exit around, so a verdict needs more.
+    #[must_use]
+    pub fn shares(ended: bool) -> Self {
+        Self { quantum: 1024.0 * 1024.0, least: 8.0 * 1024.0 * 1024.0, ended, fresh: false }
+    }
+
     /// For counts of processes, threads and file descriptors.
     #[must_use]
     pub fn count(ended: bool) -> Self {

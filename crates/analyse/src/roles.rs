@@ -35,7 +35,9 @@ pub fn processes(run: &Analyser, assessment: &Assessment) -> Vec<ProcessReport> 
             let growth: f64 = assessment
                 .series
                 .iter()
-                .filter(|s| s.process == Some(id) && matches!(s.kind, Kind::Anonymous | Kind::Shmem) && s.judged.grows())
+                .filter(|s| {
+                    s.process == Some(id) && !s.copied && matches!(s.kind, Kind::Anonymous | Kind::Shmem) && s.judged.grows()
+                })
                 .map(|s| s.judged.rate)
                 .sum();
             ProcessReport {
@@ -75,7 +77,7 @@ fn row(run: &Analyser, assessment: &Assessment, role: Option<Role>, group: &Grou
     let (floor, spike) = floor_and_spike(run, &group.total);
     let of_role = |wanted: &Option<Role>| role.is_none() && *wanted != Some(Role::Outside) || role.is_some() && *wanted == role;
     let memory = assessment.series.iter().filter(|s| of_role(&s.role) && matches!(s.kind, Kind::Anonymous | Kind::Shmem));
-    let grown: Vec<_> = memory.clone().filter(|s| s.judged.grows() && (s.process.is_some() || s.role.is_some())).collect();
+    let grown: Vec<_> = memory.clone().filter(|s| s.judged.grows() && !s.copied && s.role.is_some()).collect();
     let growth: f64 = grown.iter().map(|s| s.judged.rate).sum();
     let upper: f64 =
         memory.filter(|s| s.process.is_some() && !s.copied && s.judged.tides > 0).map(|s| s.judged.ci95[1].max(0.0)).sum();

@@ -59,7 +59,7 @@ impl Track {
         }
     }
 
-    fn push(&mut self, t_s: f64, sample: &ProcSample, generation: u64) {
+    fn push(&mut self, t_s: f64, sample: &ProcSample, generation: u64, sharing: bool) {
         self.last_s = t_s;
         self.last = *sample;
         self.anon.push(t_s, (sample.anon + sample.swap) as f64);
@@ -72,12 +72,21 @@ impl Track {
         if let Some(rollup) = sample.rollup {
             if let Some((before, at)) = self.rollup
                 && at == generation
+                && sharing
             {
                 self.copied_bytes += rollup.pss_anon as f64 - before.pss_anon as f64;
             }
-            self.copied.push(t_s, self.copied_bytes.max(0.0));
+            if sharing {
+                self.copied.push(t_s, self.copied_bytes.max(0.0));
+            }
             self.rollup = Some((rollup, generation));
         }
+    }
+
+    /// It may share pages with the process that it was forked from.
+    #[must_use]
+    pub fn shares(&self) -> bool {
+        !matches!(self.process.role, Role::Trainer | Role::Launcher | Role::ResourceTracker | Role::Outside)
     }
 
     /// Its memory with shared pages counted once where PSS is known, else anonymous plus shared memory. Bytes.
@@ -141,6 +150,10 @@ pub struct Store {
     pub alive: Pyramid,
     /// Growth by copy-on-write of the whole tree.
     pub copied: Pyramid,
+    /// Memory of the whole tree with shared pages counted once (Pss_Anon + Pss_Shmem), while the set of processes
+    /// stands still: a tree that is read while it forks shows false troughs.
+    pub once: Pyramid,
+    pending_once: Option<(f64, f64)>,
     /// Processes that came and went and are not kept.
     pub forgotten: u64,
     announced: BTreeMap<ProcId, Process>,
@@ -181,18 +194,28 @@ impl Store {
     pub fn push(&mut self, t_s: f64, samples: &[ProcSample]) {
         let mut members: Vec<ProcId> = samples.iter().map(|sample| sample.id).collect();
         members.sort_unstable();
-        if members != self.members {
+        if members == self.members {
+            if let Some((t_s, bytes)) = self.pending_once.take() {
+                self.once.push(t_s, bytes);
+            }
+        } else {
             self.generation += 1;
             self.members = members;
+            self.pending_once = None;
         }
+        let sharing = samples.iter().any(|sample| self.tracks.get(&sample.id).is_some_and(Track::shares));
+        let mut once = Some(0.0);
         let mut groups: BTreeMap<Role, Sum> = BTreeMap::new();
         let mut tree = Sum::default();
         let mut copied = (0.0, false);
         for sample in samples {
-            let Some(track) = self.track(t_s, sample) else { continue };
+            let Some(track) = self.track(t_s, sample, sharing) else { continue };
             let sum = Sum { total: own(sample), grown: own(sample) - track.base, alive: 1, shm: sample.shmem };
             copied = (copied.0 + track.copied_bytes, copied.1 || track.rollup.is_some());
             let role = track.process.role;
+            if role != Role::Outside {
+                once = once.zip(track.rollup).map(|(sum, (rollup, _))| sum + (rollup.pss_anon + rollup.pss_shmem) as f64);
+            }
             groups.entry(role).or_default().add(sum);
             if role != Role::Outside {
                 tree.add(sum);
@@ -204,20 +227,21 @@ impl Store {
         if tree.alive > 0 {
             self.tree.push(t_s, tree);
             self.alive.push(t_s, f64::from(tree.alive));
-            if copied.1 {
+            self.pending_once = once.map(|bytes| (t_s, bytes));
+            if copied.1 && sharing {
                 self.copied.push(t_s, copied.0.max(0.0));
             }
         }
     }
 
-    fn track(&mut self, t_s: f64, sample: &ProcSample) -> Option<&Track> {
+    fn track(&mut self, t_s: f64, sample: &ProcSample, sharing: bool) -> Option<&Track> {
         let generation = self.generation;
         if !self.tracks.contains_key(&sample.id) {
             let process = self.announced.remove(&sample.id)?;
             self.tracks.insert(sample.id, Track::new(process, t_s, sample));
         }
         let track = self.tracks.get_mut(&sample.id)?;
-        track.push(t_s, sample, generation);
+        track.push(t_s, sample, generation, sharing);
         Some(track)
     }
 }
