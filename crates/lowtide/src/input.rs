@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use lowtide_analyse::Analyser;
 use lowtide_ingest::Hints;
 use lowtide_model::{Bytes, Event, LimitReport, Rate, Report, Seconds};
-use lowtide_record::BrokeOff;
+use lowtide_record::{BrokeOff, export};
 
 use crate::exit::Failure;
+use crate::output::Export;
 
 /// Files of other tools are read at once; none of a sane size is larger.
 const MAX_FOREIGN: u64 = 512 << 20;
@@ -51,12 +52,16 @@ impl Source {
         if self.is_recording()? { self.judge_recording() } else { self.judge_foreign(columns) }
     }
 
-    /// All its events, for an export.
-    pub fn events(&self, columns: &[String]) -> Result<Vec<Event>, Failure> {
-        if self.is_recording()? {
-            return lowtide_record::read(&self.path).map(|recording| recording.events).map_err(|error| self.cannot(&error));
+    /// Writes its measurements for another tool; a recording goes through event by event.
+    pub fn export(&self, columns: &[String], path: &Path, format: Export) -> Result<(), Failure> {
+        if !self.is_recording()? {
+            return export_to(self.import(columns)?.events, path, format);
         }
-        self.import(columns).map(|imported| imported.events)
+        let events = lowtide_record::stream(&self.path).map_err(|error| self.cannot(&error))?;
+        let mut stopped = None;
+        let until_it_fails = events.map_while(|event| event.map_err(|error| stopped = Some(error)).ok());
+        export_to(until_it_fails, path, format)?;
+        stopped.map_or(Ok(()), |error| Err(self.cannot(&format!("{} is not complete: {error}", path.display()))))
     }
 
     fn is_recording(&self) -> Result<bool, Failure> {
@@ -129,6 +134,15 @@ impl Drop for Source {
     }
 }
 
+fn export_to(events: impl IntoIterator<Item = Event>, path: &Path, format: Export) -> Result<(), Failure> {
+    let written = match format {
+        Export::Csv => export::csv(events, path),
+        Export::Sqlite => export::sqlite(events, path),
+        Export::Parquet => export::parquet(events, path),
+    };
+    written.map_err(|error| Failure::cannot(error.to_string()))
+}
+
 /// Copies standard input into a file that only we can read: whether it is a recording shows at its start, and
 /// a pipe cannot be read twice.
 fn spool() -> std::io::Result<PathBuf> {
@@ -150,11 +164,16 @@ fn tell_broken_off(report: &mut Report, broke_off: &BrokeOff, interval_s: f64) {
         return;
     }
     report.run.ended = "broke off".to_owned();
-    let mut text = format!("the recording breaks off at {}: lowtide was killed, or the machine stopped", Seconds(broke_off.last_t_s));
+    let mut text =
+        format!("the recording breaks off at {}: lowtide was killed, or the machine stopped", Seconds(broke_off.last_t_s));
     let nearest = report.limits.iter().filter(|limit| limit.bytes > 0).max_by(|a, b| share(a).total_cmp(&share(b)));
     if let Some(limit) = nearest {
         let (used, bytes) = (Bytes(limit.used), Bytes(limit.bytes));
-        text.push_str(&format!("; by then {:.0} % of the {} limit were used ({used} of {bytes})", 100.0 * share(limit), limit.name));
+        text.push_str(&format!(
+            "; by then {:.0} % of the {} limit were used ({used} of {bytes})",
+            100.0 * share(limit),
+            limit.name
+        ));
     }
     let growth = report.findings.iter().find_map(|finding| finding.growth.as_ref()).filter(|growth| growth.unit == "bytes");
     match growth {

@@ -132,8 +132,7 @@ impl Output {
 
     /// The report as text for this stream.
     pub fn text_for(&self, report: &Report, stream: &(impl io::IsTerminal + std::os::fd::AsRawFd)) -> String {
-        let options =
-            TextOptions { color: terminal::color(stream), width: terminal::width(stream), verbose: self.verbose };
+        let options = TextOptions { color: terminal::color(stream), width: terminal::width(stream), verbose: self.verbose };
         lowtide_report::text(report, &options)
     }
 
@@ -141,9 +140,7 @@ impl Output {
     pub fn rendered(&self, report: &Report, format: Format) -> String {
         match format {
             Format::Json => lowtide_report::json(report),
-            Format::Text => {
-                lowtide_report::text(report, &TextOptions { color: false, width: 100, verbose: self.verbose })
-            }
+            Format::Text => lowtide_report::text(report, &TextOptions { color: false, width: 100, verbose: self.verbose }),
         }
     }
 

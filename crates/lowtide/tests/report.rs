@@ -28,8 +28,7 @@ fn the_newest_run_a_named_one_and_standard_input_are_the_same() {
     let recording = recorded(folder.path());
     let newest = output(lowtide(folder.path()).args(["report", "--format", "json"]));
     let named = output(lowtide(folder.path()).args(["report", "--format", "json"]).arg(&recording));
-    let piped =
-        output(lowtide(folder.path()).args(["report", "--format", "json", "-"]).stdin(File::open(&recording).unwrap()));
+    let piped = output(lowtide(folder.path()).args(["report", "--format", "json", "-"]).stdin(File::open(&recording).unwrap()));
     for output in [&newest, &named, &piped] {
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         let report = json(&output.stdout);

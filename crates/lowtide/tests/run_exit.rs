@@ -49,6 +49,12 @@ fn a_wrong_command_line_is_2_and_starts_nothing() {
         &["-o", "report.what"],
         &["-o", "/no/such/folder/report.json"],
         &["--no-such-option"],
+        &["--on", "lek", "true"],
+        &["--on", "leak"],
+        &["--expect", "rma < 1 GiB"],
+        &["--fail-on", "leaks"],
+        &["--config", "/no/such/file"],
+        &["--record", "x", "--no-record"],
     ] {
         let output = output(lowtide(folder.path()).arg("run").args(wrong).args(touch));
         assert_eq!(output.status.code(), Some(2), "{wrong:?}: {}", text(&output.stderr));
@@ -56,6 +62,18 @@ fn a_wrong_command_line_is_2_and_starts_nothing() {
     }
     assert!(!witness.exists());
     assert_eq!(output(lowtide(folder.path()).arg("run")).status.code(), Some(2));
+}
+
+#[test]
+fn what_was_found_is_1_only_where_all_else_is_well() {
+    let folder = tempfile::tempdir().unwrap();
+    for (expectation, target_code, wanted) in [("peak < 1 KiB", 0, 1), ("peak < 1 KiB", 7, 7), ("peak < 100 GiB", 0, 0)] {
+        let mut command = lowtide(folder.path());
+        let script = format!("sleep 0.3; exit {target_code}");
+        command.args(["run", "--expect", expectation, "--", "sh", "-c", &script]);
+        let output = output(&mut command);
+        assert_eq!(output.status.code(), Some(wanted), "{expectation}: {}", text(&output.stderr));
+    }
 }
 
 /// Writes every byte value, and no line end at the end, to both streams.

@@ -231,7 +231,8 @@ while zombies(): time.sleep(0.01)
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(21))
 print('ready', flush=True)
 while True: signal.pause()";
-    let mut child = Guarded::start(as_init(folder.path(), &["python3", "-c", script]).stdout(Stdio::piped()).stderr(Stdio::null()));
+    let mut child =
+        Guarded::start(as_init(folder.path(), &["python3", "-c", script]).stdout(Stdio::piped()).stderr(Stdio::null()));
     let lines = Lines::of(child.0.stdout.take().unwrap());
     assert!(lines.next().ends_with(" 1"), "its parent is PID 1");
     lines.until("ready");

@@ -109,8 +109,7 @@ fn on_terminal(command: &mut Command) -> (File, Guarded) {
     let (mut master, mut slave) = (0, 0);
     // SAFETY: openpty fills in the two descriptors; each is owned once below.
     let (master, slave) = unsafe {
-        let opened =
-            libc::openpty(&raw mut master, &raw mut slave, std::ptr::null_mut(), std::ptr::null(), std::ptr::null());
+        let opened = libc::openpty(&raw mut master, &raw mut slave, std::ptr::null_mut(), std::ptr::null(), std::ptr::null());
         assert_eq!(opened, 0);
         libc::fcntl(master, libc::F_SETFD, libc::FD_CLOEXEC);
         (File::from_raw_fd(master), OwnedFd::from_raw_fd(slave))
@@ -136,11 +135,8 @@ fn under_shell(folder: &std::path::Path, target: &str) -> (File, Guarded, Lines)
     let (mut master, child) = on_terminal(&mut command);
     let lines = Lines::of(master.try_clone().unwrap());
     std::fs::write(folder.join("target.py"), target).unwrap();
-    let line = format!(
-        "stty -echo; {} run -- python3 {}/target.py; echo rc $?\n",
-        env!("CARGO_BIN_EXE_lowtide"),
-        folder.display()
-    );
+    let line =
+        format!("stty -echo; {} run -- python3 {}/target.py; echo rc $?\n", env!("CARGO_BIN_EXE_lowtide"), folder.display());
     master.write_all(line.as_bytes()).unwrap();
     (master, child, lines)
 }

@@ -84,8 +84,10 @@ pub fn demo(args: &Args) -> Result<u8, Failure> {
     })?;
     let verdict = verdict?;
     explain(&script);
-    if !matches!(status, ExitStatus::Code(0)) {
-        return Err(Failure::cannot(format!("the demo's training did not end well ({status:?})")));
+    match status {
+        ExitStatus::Code(0) => {}
+        ExitStatus::Signal(_) => return Ok(exit::of_target(status)),
+        _ => return Err(Failure::cannot("the demo's training failed; what it said stands above")),
     }
     if verdict != Some(Verdict::Leak) && args.seconds >= ENOUGH_SECONDS {
         return Err(Failure { code: exit::FOUND, text: "the leak was not found: that is a fault; please report it".to_owned() });

@@ -47,9 +47,9 @@ const STATE_WIDTH: usize = 9;
 
 fn shown(state: CheckState) -> (&'static str, u8) {
     match state {
-        CheckState::Good => ("ok", 32),
+        CheckState::Fine => ("ok", 32),
         CheckState::Limited => ("limited", 33),
-        CheckState::Bad => ("missing", 31),
+        CheckState::Missing => ("missing", 31),
     }
 }
 

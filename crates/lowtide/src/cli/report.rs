@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use lowtide_record::{export, place};
+use lowtide_record::place;
 
 use super::judging::{JudgeArgs, Judging};
 use crate::exit::{self, Failure};
@@ -92,12 +92,5 @@ fn export_to(files: &[PathBuf], columns: &[String], path: &Path, format: Export)
     let [file] = files else {
         return Err(Failure::usage(format!("{} takes the measurements of one run: give one file", path.display())));
     };
-    let events = Source::open(file)?.events(columns)?;
-    let write = match format {
-        Export::Csv => export::csv,
-        Export::Sqlite => export::sqlite,
-        Export::Parquet => export::parquet,
-    };
-    write(&events, path).map_err(|error| Failure::cannot(error.to_string()))?;
-    Ok(exit::DONE)
+    Source::open(file)?.export(columns, path, format).map(|()| exit::DONE)
 }

@@ -64,7 +64,8 @@ pub fn watch_command<T: Send + Default + 'static>(
     tell: impl FnOnce(Outcome) -> Result<T, Failure> + Send + 'static,
 ) -> Result<(ExitStatus, Result<T, Failure>), Failure> {
     let inherited = Inherited::take_over();
-    let target = target::spawn(command, &inherited).map_err(|error| Failure { code: error.exit_code(), text: error.to_string() })?;
+    let target =
+        target::spawn(command, &inherited).map_err(|error| Failure { code: error.exit_code(), text: error.to_string() })?;
     let watcher = Watcher::start(settings(target.pid()));
     let status = target::supervise(&target);
     let ended = Instant::now();

@@ -40,6 +40,11 @@ impl Clock {
     }
 }
 
+/// Processor seconds that this thread has used.
+pub fn thread_cpu_s() -> f64 {
+    seconds_of(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// Seconds that the machine has slept since boot.
 fn suspended_s() -> f64 {
     seconds_of(libc::CLOCK_BOOTTIME) - seconds_of(libc::CLOCK_MONOTONIC)
@@ -61,16 +66,23 @@ const EAGER_FOR_S: f64 = 30.0;
 /// Ticks that come this much too late are a gap that the reader of a report should know of.
 const GAP_S: f64 = 3.0;
 
+/// Ticks may take this share of one core; where they would take more, they come more rarely.
+const CORE_SHARE: f64 = 0.01;
+/// Weight of the latest tick in the running mean of what a tick takes. The first looks at many processes are the
+/// dearest, and shall not slow down the dense start.
+const LATEST: f64 = 0.2;
+
 /// When the next tick is due. Absolute: a late tick does not shift those after it.
 pub struct Schedule {
     interval_s: f64,
     due_s: f64,
+    tick_cpu_s: f64,
 }
 
 impl Schedule {
     /// The first tick is due at once.
     pub fn new(interval_s: f64) -> Self {
-        Self { interval_s, due_s: 0.0 }
+        Self { interval_s, due_s: 0.0, tick_cpu_s: 0.0 }
     }
 
     /// When the next tick is due.
@@ -81,10 +93,16 @@ impl Schedule {
     /// Notes that a tick happened; returns the seconds without ticks before it where those make a gap.
     pub fn ticked(&mut self, now_s: f64) -> Option<f64> {
         let late_s = now_s - self.due_s;
-        let period_s = if now_s < EAGER_FOR_S { self.interval_s.min(EAGER_INTERVAL_S) } else { self.interval_s };
+        let wanted_s = if now_s < EAGER_FOR_S { self.interval_s.min(EAGER_INTERVAL_S) } else { self.interval_s };
+        let period_s = wanted_s.max(self.tick_cpu_s / CORE_SHARE);
         // Ticks that were missed are not made up for: they would all show the same moment.
         self.due_s += period_s * ((now_s - self.due_s) / period_s).floor().max(0.0) + period_s;
         (late_s > GAP_S.max(2.0 * period_s)).then_some(late_s)
+    }
+
+    /// Notes the processor time that a tick took.
+    pub fn took(&mut self, cpu_s: f64) {
+        self.tick_cpu_s += LATEST * (cpu_s - self.tick_cpu_s);
     }
 }
 
@@ -94,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_late_tick_does_not_shift_the_others() {
-        let mut schedule = Schedule { interval_s: 1.0, due_s: 100.0 };
+        let mut schedule = Schedule { due_s: 100.0, ..Schedule::new(1.0) };
         for now_s in [100.0, 101.3, 102.0] {
             schedule.ticked(now_s);
         }
@@ -111,6 +129,20 @@ mod tests {
             ticks += 1;
         }
         assert!((158..=162).contains(&ticks), "{ticks}");
+    }
+
+    #[test]
+    fn dear_ticks_come_more_rarely() {
+        let mut schedule = Schedule { due_s: 100.0, ..Schedule::new(1.0) };
+        let mut ticks = 0.0;
+        while schedule.due_s() < 1100.0 {
+            let now_s = schedule.due_s();
+            schedule.ticked(now_s);
+            schedule.took(0.05);
+            ticks += 1.0;
+        }
+        let share = ticks * 0.05 / 1000.0;
+        assert!((0.009..0.012).contains(&share), "{share}");
     }
 
     #[test]

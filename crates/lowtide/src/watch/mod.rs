@@ -159,6 +159,7 @@ impl Watch {
 
     /// Measures, records and judges once.
     pub fn tick(&mut self) {
+        let cpu_s = clock::thread_cpu_s();
         let now_s = self.clock.now_s();
         self.note_gaps(now_s);
         self.collect(now_s);
@@ -171,6 +172,7 @@ impl Watch {
         if now_s - self.reviewed_s >= self.settings.review_every_s {
             self.review(now_s);
         }
+        self.schedule.took(clock::thread_cpu_s() - cpu_s);
     }
 
     /// Why enough was seen, if it was.

@@ -37,3 +37,26 @@ fn nearest_end(report: &Report) -> Option<(f64, &str)> {
         .filter_map(|oom| oom.seconds.map(|[_, middle_s, _]| (middle_s, oom.limit.as_str())))
         .min_by(|a, b| a.0.total_cmp(&b.0))
 }
+
+#[cfg(test)]
+mod tests {
+    use lowtide_model::Class;
+
+    use super::*;
+    use crate::fail_on::tests::{oom, report};
+
+    #[test]
+    fn each_is_said_once() {
+        let mut notices = Notices::default();
+        let mut now = report(Verdict::LikelyLeak);
+        assert_eq!(notices.new_in(&now), []);
+        now.verdict = Verdict::Leak;
+        now.summary = "it leaks".to_owned();
+        now.findings = vec![oom(Class::Leak, "cgroup", Some(7200.0), 0.0)];
+        assert_eq!(notices.new_in(&now), [Notice::Leak("it leaks".to_owned())]);
+        now.findings.push(oom(Class::Leak, "system", Some(300.0), 0.0));
+        let near = notices.new_in(&now);
+        assert!(matches!(&near[..], [Notice::OomNear(text)] if text.contains("5 min") && text.contains("system")), "{near:?}");
+        assert_eq!(notices.new_in(&now), []);
+    }
+}

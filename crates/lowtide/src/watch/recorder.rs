@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lowtide_model::{Event, RunInfo};
-use lowtide_record::{Writer, place};
+use lowtide_record::{RecordError, Writer, place};
 
 /// Where the recording goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,12 +47,14 @@ impl Recorder {
     /// Opens the file.
     pub fn open(destination: Destination, info: &RunInfo) -> Self {
         let opened = match destination {
-            Destination::Nowhere => Ok(None),
-            Destination::FirstOf(folders) => in_first_of(&folders, info).map(Some),
-            Destination::File(path) => Writer::create(&path).map(Some).map_err(|error| error.to_string()),
+            Destination::Nowhere => Ok((None, None)),
+            Destination::FirstOf(folders) => in_first_of(&folders, info),
+            Destination::File(path) => {
+                Writer::create(&path).map(|writer| (Some(writer), None)).map_err(|error| error.to_string())
+            }
         };
         let (writer, trouble) = match opened {
-            Ok(writer) => (writer, None),
+            Ok(opened) => opened,
             Err(text) => (None, Some(format!("nothing is recorded: {text}"))),
         };
         if let Some(writer) = &writer {
@@ -99,9 +101,15 @@ impl Recorder {
 }
 
 /// Tries one folder after the other: the working folder may be read-only.
-fn in_first_of(folders: &[PathBuf], info: &RunInfo) -> Result<Writer, String> {
-    place::create(folders, info, std::process::id()).map(|(writer, _)| writer).map_err(|refused| {
-        let refused: Vec<String> = refused.iter().map(ToString::to_string).collect();
-        format!("{}; name a file with --record", refused.join("; "))
-    })
+fn in_first_of(folders: &[PathBuf], info: &RunInfo) -> Result<(Option<Writer>, Option<String>), String> {
+    let texts = |refused: &[RecordError]| refused.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    match place::create(folders, info, std::process::id()) {
+        Ok((writer, refused)) if refused.is_empty() => Ok((Some(writer), None)),
+        Ok((writer, refused)) => {
+            let elsewhere = format!("recorded in {}, since: {}", writer.path().display(), texts(&refused));
+            Ok((Some(writer), Some(elsewhere)))
+        }
+        Err(refused) if refused.is_empty() => Err("there is no folder for it; name a file with --record".to_owned()),
+        Err(refused) => Err(format!("{}; name a file with --record", texts(&refused))),
+    }
 }

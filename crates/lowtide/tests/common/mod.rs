@@ -158,7 +158,8 @@ pub fn children(pid: i32) -> Vec<i32> {
 
 /// Whether we may make namespaces.
 pub fn can_unshare(flags: &[&str]) -> bool {
-    let allowed = Command::new("unshare").args(flags).arg("true").stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+    let allowed =
+        Command::new("unshare").args(flags).arg("true").stderr(Stdio::null()).status().is_ok_and(|status| status.success());
     if !allowed {
         eprintln!("SKIPPED: unshare {flags:?} is not allowed here");
     }
