@@ -76,6 +76,9 @@ impl Shared {
         }
         let mut health = state.health.clone();
         health.dropped += state.in_flight + state.queue.len() as u64;
+        if !state.finished {
+            health.error.get_or_insert_with(|| "the disk did not take the last events in time".to_owned());
+        }
         health
     }
 

@@ -173,6 +173,7 @@ fn a_disk_that_hangs_holds_up_neither_ticks_nor_the_end() {
     let health = writer.finish();
     assert!(begun.elapsed() < Duration::from_secs(4));
     assert_eq!(health.dropped, 5001, "all of them, as none was written");
+    assert!(health.error.is_some());
     drop(alive);
 }
 

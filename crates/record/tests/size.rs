@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::{end, process, start, ticks};
 use lowtide_model::{CgroupId, CgroupSample, Event, ProcId, ProcSample, Role, Rollup, SystemSample, Tick};
-use lowtide_record::{Writer, read};
+use lowtide_record::{Writer, read, stream};
 use tempfile::TempDir;
 
 /// Numbers without a pattern (xorshift64).
@@ -144,12 +144,16 @@ fn check(made: &Made) {
     let begun = Instant::now();
     let recording = read(&made.dir.path().join("run.lowtide")).unwrap();
     let read_in = begun.elapsed();
+    let begun = Instant::now();
+    let streamed = stream(&made.dir.path().join("run.lowtide")).unwrap().map(Result::unwrap).count();
+    let streamed_in = begun.elapsed();
+    assert_eq!(streamed, recording.events.len());
     let kept = ticks(&recording.events).count();
     assert_eq!(ticks(&recording.events).map(tree).min(), Some(made.floor), "the lowest tide of all is there");
     assert_eq!(recording.events.len() as u64 + recording.thinned, made.seconds + 32);
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     eprintln!(
-        "{:.1} h, 30 processes, 1 Hz: {:.2} MiB at the end, {:.2} at most; {kept} of {} ticks kept, {} compactions, the longest {:.1?}; peak RSS {:.0} MiB; read in {read_in:.0?}",
+        "{:.1} h, 30 processes, 1 Hz: {:.2} MiB at the end, {:.2} at most; {kept} of {} ticks kept, {} compactions, the longest {:.1?}; peak RSS {:.0} MiB; read in {read_in:.0?}, streamed in {streamed_in:.0?}",
         made.seconds as f64 / 3600.0,
         mib(recording.bytes),
         mib(made.largest),
