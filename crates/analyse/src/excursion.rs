@@ -24,22 +24,15 @@ pub struct Excursions {
 /// do not raise the bar for themselves.
 #[must_use]
 pub fn tolerance(windows: &[Window], least: f64) -> f64 {
-    let mut changes = changes(windows);
-    if changes.is_empty() {
-        return least;
-    }
-    let quarter = changes.len() / 4;
-    least.max(8.0 * *changes.select_nth_unstable_by(quarter, f64::total_cmp).1)
+    least.max(8.0 * swing(windows))
 }
 
-/// The usual change from one window to the next.
+/// The usual change from one window to the next: the lower quartile, so that spikes do not count.
 #[must_use]
 pub fn swing(windows: &[Window]) -> f64 {
-    median(&mut changes(windows))
-}
-
-fn changes(windows: &[Window]) -> Vec<f64> {
-    windows.windows(2).map(|pair| (pair[1].low - pair[0].low).abs()).collect()
+    let mut changes: Vec<f64> = windows.windows(2).map(|pair| (pair[1].low - pair[0].low).abs()).collect();
+    let quarter = changes.len() / 4;
+    if changes.is_empty() { 0.0 } else { *changes.select_nth_unstable_by(quarter, f64::total_cmp).1 }
 }
 
 /// Finds the excursions of `windows` above their `envelope` (same length).
