@@ -1,5 +1,5 @@
-//! CSV: one row per process and tick, with what the machine and the innermost cgroup had at that moment. `lowtide report` reads it
-//! again.
+//! CSV: one row per process and tick; the first row of a tick also says what the machine and the innermost cgroup had. `lowtide report`
+//! reads it again.
 
 use std::borrow::Borrow;
 use std::io::{BufWriter, Write};
@@ -43,7 +43,7 @@ fn write<E: Borrow<Event>>(events: impl IntoIterator<Item = E>, file: &mut impl 
             let Ok(()) = rows.event(event, &mut Nowhere);
             continue;
         };
-        let around = around(tick);
+        let mut around = around(tick);
         for sample in &tick.procs {
             for value in rows.sample_row(tick.t_s, sample) {
                 match value {
@@ -56,6 +56,8 @@ fn write<E: Borrow<Event>>(events: impl IntoIterator<Item = E>, file: &mut impl 
             for value in around {
                 cell(&mut line, &value.map_or(String::new(), |value| value.to_string()));
             }
+            // Once a tick: a sum over rows shall not count the machine once for each process.
+            around = [None; 6];
             end_line(&mut line, file)?;
         }
     }

@@ -36,7 +36,7 @@ fn write<E: Borrow<Event>>(events: impl IntoIterator<Item = E>, path: &Path) -> 
     }
     rows.finish(&mut inserts)?;
     drop(inserts);
-    connection.execute_batch("CREATE INDEX process_ticks_by_process ON process_ticks (process, t_s); COMMIT")?;
+    connection.execute_batch("CREATE INDEX process_ticks_by_process ON process_ticks (process_index, t_s); COMMIT")?;
     connection.close().map_err(|(_, error)| error)
 }
 

@@ -57,10 +57,10 @@ pub(super) const RUNS: Table = Table {
 pub(super) const PROCESSES: Table = Table {
     name: "processes",
     columns: &[
-        ("process", Integer),
+        ("process_index", Integer),
         ("pid", Integer),
         ("ppid", Integer),
-        ("parent", Integer),
+        ("parent_index", Integer),
         ("role", Text),
         ("role_reason", Text),
         ("rank", Integer),
@@ -93,7 +93,7 @@ pub(super) const PROCESS_TICKS: Table = Table {
     name: "process_ticks",
     columns: &[
         ("t_s", Real),
-        ("process", Integer),
+        ("process_index", Integer),
         ("pid", Integer),
         ("ppid", Integer),
         ("role", Text),
@@ -119,7 +119,7 @@ pub(super) const CGROUP_TICKS: Table = Table {
     name: "cgroup_ticks",
     columns: &[
         ("t_s", Real),
-        ("cgroup", Integer),
+        ("cgroup_index", Integer),
         ("path", Text),
         ("usage_bytes", Integer),
         ("working_set_bytes", Integer),
@@ -137,7 +137,7 @@ pub(super) const CGROUP_TICKS: Table = Table {
 };
 
 pub(super) const NOTES: Table =
-    Table { name: "notes", columns: &[("t_s", Real), ("kind", Text), ("text", Text), ("process", Integer)] };
+    Table { name: "notes", columns: &[("t_s", Real), ("kind", Text), ("text", Text), ("process_index", Integer)] };
 
 /// All of them.
 pub(super) const TABLES: [&Table; 6] = [&RUNS, &PROCESSES, &TICKS, &PROCESS_TICKS, &CGROUP_TICKS, &NOTES];

@@ -34,12 +34,15 @@ fn csv_has_a_row_per_process_and_tick_and_quotes_what_it_must() {
     let text = fs::read_to_string(&out).unwrap();
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().unwrap().split(',').collect();
-    assert_eq!(header[..8], ["t_s", "process", "pid", "ppid", "role", "rank", "name", "anon_bytes"]);
+    assert_eq!(header[..8], ["t_s", "process_index", "pid", "ppid", "role", "rank", "name", "anon_bytes"]);
     assert_eq!(
         lines.next().unwrap(),
         "0.5,0,1000,1000,trainer,,python,0,0,0,0,4,,,,,,,,,1099511627776,0,0,18446744073709551615,1,9"
     );
-    assert!(text.contains("0.5,1,1001,1000,dataloader_worker,,\"a,\"\"b\"\"\nc\",1048576,"));
+    assert!(
+        text.contains("0.5,1,1001,1000,dataloader_worker,,\"a,\"\"b\"\"\nc\",1048576,0,0,0,4,,,,,,,,,,,,,,\n"),
+        "said once a tick"
+    );
     assert_eq!(text.lines().count(), 1 + 200 + 100, "a name has a line break");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
 }
@@ -60,7 +63,7 @@ fn sqlite_has_all_tables() {
     is("SELECT count(*) FROM ticks WHERE available_bytes IS NULL", 50);
     is("SELECT count(*) FROM process_ticks WHERE pss_bytes = 77", 1);
     is("SELECT usage_bytes FROM cgroup_ticks LIMIT 1", i64::MAX);
-    is("SELECT process FROM notes WHERE kind = 'outside'", 1);
+    is("SELECT process_index FROM notes WHERE kind = 'outside'", 1);
     is("SELECT exit_code FROM runs WHERE command = 'python train.py' AND mode = 'run' AND end_s = 100", 0);
     is("SELECT count(*) FROM processes WHERE exit_s = 99 AND name LIKE 'a,%'", 1);
 }
