@@ -149,9 +149,10 @@ fn sentence(first: &Series, group: &[&Series], track: Option<&Track>) -> String 
 fn evidence(run: &Analyser, first: &Series) -> Vec<String> {
     let judged = &first.judged;
     let mut evidence = vec![format!(
-        "{} low tides since {}: each higher by the same, {:.0} standard errors above zero{}",
+        "{} low tides from {} to {}, {:.0} standard errors from level{}",
         judged.tides,
         Seconds(judged.since_s),
+        Seconds(judged.until_s),
         judged.t,
         if judged.one_step { "; half of it came in one step" } else { "" },
     )];

@@ -161,9 +161,17 @@ impl Assessment {
 
     /// What grows, memory of the tree first, the fastest first.
     pub fn growing(&self) -> Vec<&Series> {
-        let mut growing: Vec<&Series> = self.series.iter().filter(|s| s.judged.grows() && s.kind != Kind::File).collect();
+        let resident = |s: &Series| s.copied && self.grows_resident(s.process);
+        let mut growing: Vec<&Series> =
+            self.series.iter().filter(|s| s.judged.grows() && s.kind != Kind::File && !resident(s)).collect();
         growing.sort_by(|a, b| rank(a).cmp(&rank(b)).then(b.judged.rate.total_cmp(&a.judged.rate)));
         growing
+    }
+
+    /// Whether a process's resident memory grows: then its share of pages grows with it, which is no copying.
+    pub fn grows_resident(&self, process: Option<ProcId>) -> bool {
+        process.is_some()
+            && self.series.iter().any(|s| s.process == process && s.kind == Kind::Anonymous && !s.copied && s.judged.grows())
     }
 
     /// Series of which it is open whether they grow.

@@ -97,7 +97,7 @@ fn spikes(assessment: &Assessment) -> Hypothesis {
 
 fn copies(run: &Analyser, assessment: &Assessment) -> Option<Hypothesis> {
     let forked = run.store().tracks.values().filter(|t| t.shares()).any(|t| t.copied.windows().len() > 1);
-    let copied = assessment.series.iter().filter(|s| s.copied && s.kind == Kind::Anonymous);
+    let copied = assessment.series.iter().filter(|s| s.copied && !assessment.grows_resident(s.process));
     let (state, evidence) = state(copied);
     let action = "keep the Dataset's index in numpy arrays or tensors instead of Python objects, whose reference counts are written on every read";
     forked.then(|| say("workers copying pages that they share (copy-on-write)", state, evidence, action))
