@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use lowtide_analyse::Analyser;
@@ -12,6 +11,7 @@ use lowtide_record::{BrokeOff, export};
 
 use crate::exit::Failure;
 use crate::output::Export;
+use crate::temporary::Temporary;
 
 /// Files of other tools are read at once; none of a sane size is larger.
 const MAX_FOREIGN: u64 = 512 << 20;
@@ -34,17 +34,17 @@ pub struct Source {
     path: PathBuf,
     /// What to call it.
     pub name: String,
-    temporary: bool,
+    copy: Option<Temporary>,
 }
 
 impl Source {
     /// A file; `-` is standard input.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
-            let path = spool().map_err(|error| Failure::cannot(format!("cannot read standard input: {error}")))?;
-            return Ok(Self { path, name: "standard input".to_owned(), temporary: true });
+            let copy = spool().map_err(|error| Failure::cannot(format!("cannot read standard input: {error}")))?;
+            return Ok(Self { path: copy.path().to_owned(), name: "standard input".to_owned(), copy: Some(copy) });
         }
-        Ok(Self { path: path.to_owned(), name: path.display().to_string(), temporary: false })
+        Ok(Self { path: path.to_owned(), name: path.display().to_string(), copy: None })
     }
 
     /// Judges it: the events go through the analysis one by one, so that a recording of weeks needs no memory.
@@ -83,7 +83,7 @@ impl Source {
             analyser.push(&event);
         }
         let mut report = analyser.report();
-        if !self.temporary {
+        if self.copy.is_none() {
             report.run.recording = Some(self.name.clone());
         }
         if let Some(broke_off) = events.broke_off() {
@@ -106,7 +106,10 @@ impl Source {
         }
         let mut said = vec![format!("read as {}", imported.what)];
         said.extend(imported.said);
-        Ok(Judged { report: analyser.report(), said })
+        let mut report = analyser.report();
+        // No such file says how its run ended.
+        report.run.ended.clear();
+        Ok(Judged { report, said })
     }
 
     fn import(&self, columns: &[String]) -> Result<lowtide_ingest::Imported, Failure> {
@@ -126,14 +129,6 @@ impl Source {
     }
 }
 
-impl Drop for Source {
-    fn drop(&mut self) {
-        if self.temporary {
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
 fn export_to(events: impl IntoIterator<Item = Event>, path: &Path, format: Export) -> Result<(), Failure> {
     let written = match format {
         Export::Csv => export::csv(events, path),
@@ -145,14 +140,11 @@ fn export_to(events: impl IntoIterator<Item = Event>, path: &Path, format: Expor
 
 /// Copies standard input into a file that only we can read: whether it is a recording shows at its start, and
 /// a pipe cannot be read twice.
-fn spool() -> std::io::Result<PathBuf> {
-    let path = std::env::temp_dir().join(format!("lowtide-stdin-{}", std::process::id()));
-    let mut file = File::options().write(true).create_new(true).mode(0o600).open(&path)?;
-    let copied = std::io::copy(&mut std::io::stdin().lock().take(MAX_STDIN), &mut file).and_then(|_| file.flush());
-    if copied.is_err() {
-        let _ = std::fs::remove_file(&path);
-    }
-    copied.map(|()| path)
+fn spool() -> std::io::Result<Temporary> {
+    let (temporary, mut file) = Temporary::file("stdin")?;
+    std::io::copy(&mut std::io::stdin().lock().take(MAX_STDIN), &mut file)?;
+    file.flush()?;
+    Ok(temporary)
 }
 
 /// A recording without an end: still running, or cut off with its run. Then what matters is how near the

@@ -9,6 +9,7 @@ mod fail_on;
 mod input;
 mod output;
 mod target;
+mod temporary;
 mod terminal;
 mod trigger;
 mod watch;

@@ -2,15 +2,15 @@
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use lowtide_model::{ExitStatus, Mode, Rate, Report, Seconds, Verdict};
+use lowtide_model::{Bytes, ExitStatus, Mode, Rate, Report, Seconds, Verdict};
 
 use super::run::watch_command;
 use super::watching;
 use crate::exit::{self, Failure};
 use crate::output::{Output, OutputArgs, verdict_words};
+use crate::temporary::Temporary;
 use crate::terminal::{self, say};
 use crate::watch::{Destination, Observer, Settings};
 
@@ -63,8 +63,9 @@ pub fn demo(args: &Args) -> Result<u8, Failure> {
     let output = Output::of(&args.output, false)?;
     let python = std::env::var_os("PYTHON").filter(|python| !python.is_empty()).unwrap_or_else(|| "python3".into());
     let script = if can_import_torch(&python)? { TORCH } else { PLAIN };
-    let folder = Folder::create().map_err(|error| Failure::cannot(format!("cannot write the demo's script: {error}")))?;
-    let path = folder.0.join(script.name);
+    let folder =
+        Temporary::folder("demo").map_err(|error| Failure::cannot(format!("cannot write the demo's script: {error}")))?;
+    let path = folder.path().join(script.name);
     std::fs::write(&path, script.source)
         .map_err(|error| Failure::cannot(format!("cannot write {}: {error}; set TMPDIR to another folder", path.display())))?;
     say(&format!("training {}, for {}; watched from outside", script.what, Seconds(args.seconds)));
@@ -132,7 +133,7 @@ fn progress(seconds: f64) -> Observer {
             "{} of {}: {} of memory, {}",
             Seconds(report.duration_s),
             Seconds(seconds),
-            report.tree_bytes(),
+            Bytes(report.roles.first().map_or(0, |tree| tree.end_bytes)),
             so_far(report)
         );
         if on_terminal {
@@ -155,23 +156,5 @@ fn so_far(report: &Report) -> String {
 fn clear_progress() {
     if std::io::stderr().is_terminal() {
         let _ = std::io::stderr().write_all(b"\r\x1b[K");
-    }
-}
-
-/// A folder of our own that goes away with this.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn create() -> std::io::Result<Self> {
-        let path: PathBuf = std::env::temp_dir().join(format!("lowtide-demo-{}", std::process::id()));
-        // Not `create_dir_all`: somebody else's folder of that name must not be used.
-        std::fs::create_dir(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(AsRef::<Path>::as_ref(&self.0));
     }
 }
