@@ -97,6 +97,14 @@ def judge_process(found: dict | None, resource: str, truth: Truth, log: Log) -> 
     return _mark(role_fits and pid_fits)
 
 
+def judge_rate(result: Judgement, growth: dict, ref: Reference) -> None:
+    """Is the rate within the tolerance of the run's own, in the unit that the report chose?"""
+    result.unit = growth.get("unit", "bytes")
+    result.said_rate, result.true_rate = growth["bytes_per_second"], ref.rate_in(result.unit)
+    if result.true_rate is not None:
+        result.rate = _mark(abs(result.said_rate - result.true_rate) <= RATE_TOLERANCE * abs(result.true_rate))
+
+
 def _finding(report: dict, fits) -> dict | None:
     return next((finding for finding in report["findings"] if fits(finding)), None)
 
@@ -123,10 +131,9 @@ def judge(
         result.cls = _mark(finding is not None and finding["class"] in ("leak", "allocator_retention"))
         result.kind = _mark(finding is not None and finding.get("kind") in kinds)
         result.process = NONE if finding is None else judge_process(finding.get("process"), finding["resource"], truth, log)
-        if finding is not None and ref is not None and not early and result.kind == RIGHT:
-            result.said_rate, result.true_rate, result.unit = finding["growth"]["bytes_per_second"], ref.rate, ref.unit
-            if finding.get("kind") != "threads":  # the reference counts file descriptors
-                result.rate = _mark(abs(result.said_rate - ref.rate) <= RATE_TOLERANCE * abs(ref.rate))
+        counts_threads = finding is not None and finding.get("kind") == "threads"  # the reference counts file descriptors
+        if finding is not None and ref is not None and not early and result.kind == RIGHT and not counts_threads:
+            judge_rate(result, finding["growth"], ref)
     elif not leaks and said == "no_leak" and variant == "leak" and not early:
         classes = CLASSES[truth.problem]
         finding = _finding(report, lambda f: f["class"] in classes)

@@ -32,7 +32,7 @@ class LiveRun:
     why: str
     log: Log
     ticks: list[Tick]
-    notice_s: float | None = None
+    notice_s: float | None = None  # when lowtide said, while it ran, that a leak is established
 
 
 class Sampler(threading.Thread):
@@ -129,7 +129,8 @@ def run(lowtide: str, python: str, truth: Truth, variant: str, seconds: float) -
             sampler.join()
             reader.join(timeout=5)
         truth_log = load_log(log)
-        notice = next((at - started for at, line in said if line.startswith("lowtide: ") and "leak" in line.lower()), None)
+        while_it_ran = [(at, line) for at, line in said if truth_log.end is None or at < truth_log.end]
+        notices = [at - started for at, line in while_it_ran if line.startswith("lowtide: ") and "leak" in line.lower()]
         if code == SKIPPED:
             last = (output.strip().splitlines() or ["it did not say why"])[-1]
             return LiveRun(None, last, truth_log, sampler.ticks)
@@ -140,4 +141,4 @@ def run(lowtide: str, python: str, truth: Truth, variant: str, seconds: float) -
             return LiveRun(None, f"failed with exit code {code}: {error}; {tail}", truth_log, sampler.ticks)
         if code != 0:
             return LiveRun(None, f"failed: the program ended with {code}", truth_log, sampler.ticks)
-        return LiveRun(report, "", truth_log, sampler.ticks, notice)
+        return LiveRun(report, "", truth_log, sampler.ticks, notices[0] if notices else None)

@@ -15,6 +15,7 @@ MIB = 1 << 20
 DUE_BYTES_PER_SECOND = 5 * MIB / 60  # a leak as fast as this must be found in a full trace
 DUE_UNDER_SPIKES = 40 * MIB / 60  # ... and as this where spikes are hundreds of MB high
 HIGH_SPIKE = 200 * 10**6
+LEAST_TIDES_FOR_RATE = 4  # over three, the slopes of one run differ by more than the tolerance (09: -26 % to +29 %)
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,13 @@ class Reference:
     unit: str
     cycles: int
     spike: float
+    tree_bytes: float | None = None  # growth of the whole tree where `rate` counts processes and PSS was read
+
+    def rate_in(self, unit: str) -> float | None:
+        """The rate that a report's rate in this unit is held against; `None` where there are too few cycles for that."""
+        if self.cycles < LEAST_TIDES_FOR_RATE:
+            return None
+        return self.rate if unit == self.unit else self.tree_bytes
 
     def due(self) -> bool:
         """Is this growth so fast that a verdict is owed?"""
@@ -59,6 +67,14 @@ def signal_of(truth: Truth, log: Log):
     return _of_process(pid, "anon", "rss_shmem"), "bytes"
 
 
+def tree_bytes(tick: Tick) -> float | None:
+    """The whole tree, shared pages counted once; `None` where PSS was not read."""
+    rows = tick.processes().values()
+    if not rows or any("pss_anon" not in row for row in rows):
+        return None
+    return float(sum(row["pss_anon"] + row["pss_shmem"] for row in rows) + tick.rows[MACHINE]["uss"])
+
+
 def low_tides(series: list[tuple[float, float]], cycles: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """The moment and the value of the minimum in each cycle that has samples."""
     found = []
@@ -69,13 +85,19 @@ def low_tides(series: list[tuple[float, float]], cycles: list[tuple[float, float
     return found
 
 
+def _series(ticks: list[Tick], value) -> list[tuple[float, float]]:
+    return [(tick.t, found) for tick in ticks if (found := value(tick)) is not None]
+
+
 def reference(truth: Truth, log: Log, ticks: list[Tick]) -> Reference | None:
     """The run's own rate, or `None` where fewer than three cycles follow the first."""
     value, unit = signal_of(truth, log)
-    series = [(tick.t, found) for tick in ticks if (found := value(tick)) is not None]
+    series = _series(ticks, value)
     tides = low_tides(series, log.cycles()[1:])
     if len(tides) < 3:
         return None
     start = tides[0][0]
     spike = max(found for t, found in series if t >= start) - max(found for _, found in tides)
-    return Reference(theil_sen(tides), unit, len(tides), spike)
+    tree = _series(ticks, tree_bytes) if truth.kind == "child_process" else []
+    in_bytes = theil_sen(low_tides(tree, log.cycles()[1:])) if tree else None
+    return Reference(theil_sen(tides), unit, len(tides), spike, in_bytes)

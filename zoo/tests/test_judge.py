@@ -10,8 +10,8 @@ FAST = Reference(1e6, "bytes", 9, 0.0)
 LEAK = Truth("x", True, "leak", "host_heap", "main")
 
 
-def finding(cls="leak", kind="anonymous", pid=7, role="trainer", label="trainer", rate=1e6, resource="ram"):
-    growth = None if rate is None else {"bytes_per_second": rate}
+def finding(cls="leak", kind="anonymous", pid=7, role="trainer", label="trainer", rate=1e6, resource="ram", unit="bytes"):
+    growth = None if rate is None else {"bytes_per_second": rate, "unit": unit}
     process = {"pid": pid, "role": role, "role_label": label}
     return {"class": cls, "kind": kind, "growth": growth, "process": process, "resource": resource}
 
@@ -122,6 +122,19 @@ def test_growing_file_pages_must_be_named():
 
 def test_processes_are_found_among_several_growths():
     truth = Truth("x", True, "leak", "child_process", "child:dataloader_worker[*]")
-    both = report("leak", finding(kind="anonymous"), finding(kind="processes", pid=0, role="dataloader_worker", rate=0.8))
+    both = report(
+        "leak", finding(kind="anonymous"), finding(kind="processes", pid=0, role="dataloader_worker", rate=0.8, unit="count")
+    )
     j = judge(both, truth, "leak", LOG, Reference(0.8, "count", 9, 0.0))
     assert (j.process, j.kind, j.rate) == ("right",) * 3
+
+
+@pytest.mark.parametrize(("tree", "mark"), [(1e6, "right"), (2e6, "wrong"), (None, "-")])
+def test_growing_processes_may_be_told_in_bytes_of_the_tree(tree, mark):
+    truth = Truth("x", True, "leak", "child_process", "child:dataloader_worker[*]")
+    said = report("leak", finding(kind="processes", pid=0, role="dataloader_worker"))
+    assert judge(said, truth, "leak", LOG, Reference(0.8, "count", 9, 0.0, tree)).rate == mark
+
+
+def test_three_low_tides_give_no_rate_to_judge_by():
+    assert judge(report("leak", finding(rate=9e9)), LEAK, "leak", LOG, Reference(1e6, "bytes", 3, 0.0)).rate == "-"
