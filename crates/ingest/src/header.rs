@@ -15,6 +15,8 @@ pub(crate) enum Field {
     Command,
     /// A name: of the process, or of whatever the row is about.
     Name,
+    /// Which process, by its number in a run of lowtide: unlike a pid it is never used again.
+    Process,
     /// Its role, by lowtide's names.
     Role,
     /// Its rank.
@@ -25,7 +27,7 @@ pub(crate) enum Field {
     Unused(&'static str),
 }
 
-/// What is measured. The first group is of a process, the second of the machine.
+/// What is measured. The first ones are of a process, those from `Total` on of the machine, the last ones of a cgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Measure {
     Rss,
@@ -53,12 +55,27 @@ pub(crate) enum Measure {
     DevShmSize,
     OomKills,
     PsiFull,
+    CgroupUsage,
+    CgroupInactive,
+    CgroupLimit,
+}
+
+/// What a measure is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    Process,
+    Machine,
+    Cgroup,
 }
 
 impl Measure {
-    /// Of the machine, not of a process.
-    pub(crate) fn of_machine(self) -> bool {
-        self >= Self::Total
+    /// What it is of.
+    pub(crate) fn whose(self) -> Whose {
+        match self {
+            _ if self >= Self::CgroupUsage => Whose::Cgroup,
+            _ if self >= Self::Total => Whose::Machine,
+            _ => Whose::Process,
+        }
     }
 
     /// A count, not an amount of memory.
@@ -143,6 +160,15 @@ pub(crate) fn tell(name: &str) -> Told {
     if name.contains("/s") || has(&["minflt", "majflt", "pgfault", "faults", "read", "write", "commit", "kbcommit"]) {
         return unused("");
     }
+    if has(&["cgroup"]) {
+        let measure = match () {
+            () if has(&["inactive"]) => Measure::CgroupInactive,
+            () if has(&["limit", "max"]) => Measure::CgroupLimit,
+            () if has(&["usage", "current", "used"]) => Measure::CgroupUsage,
+            () => return unused("a part of the cgroup's memory"),
+        };
+        return Told { field: Field::Measure(measure), unit, group: String::new(), vague: false };
+    }
     if has(&["gpu", "cuda", "vram", "nvidia"]) {
         return unused("memory of a GPU");
     }
@@ -164,6 +190,7 @@ fn name_field(words: &[String]) -> Option<Field> {
         "cmd" | "command" | "cmdline" | "args" | "command_line" => Field::Command,
         "name" | "comm" | "process" | "process_name" | "container" | "container_name" | "pod" | "worker" | "series"
         | "metric" => Field::Name,
+        "process_index" => Field::Process,
         "role" => Field::Role,
         "rank" | "global_rank" => Field::Rank,
         _ => return None,
@@ -254,10 +281,11 @@ fn counts_and_machine(words: &[String]) -> Option<(Measure, bool)> {
         return None;
     }
     let memory = has(&["memory", "mem", "ram", "memtotal"]);
-    if has(&["total", "memtotal"]) && (memory || words.len() <= 2) && !has(&["used", "usage"]) {
+    let machine = has(&["system", "sys", "host", "machine", "node"]);
+    if has(&["total", "memtotal"]) && (memory || machine || words.len() <= 2) && !has(&["used", "usage"]) {
         return exact(M::Total);
     }
-    if has(&["system", "sys", "host", "machine", "node"]) {
+    if machine {
         return (memory || has(&["used"])).then_some((M::Used, !has(&["used"])));
     }
     if has(&["used"]) && words.len() <= 2 && !memory {

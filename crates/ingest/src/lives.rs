@@ -119,6 +119,9 @@ fn born(sheet: &Sheet, reading: &Reading, identity: u32, sample: &ProcSample, at
 
 /// Whether a reading is of the process that its series was so far.
 fn goes_on(life: &Life, reading: &Reading, identity: u32, at: usize, sheet: &Sheet, rhythm: &Rhythm) -> bool {
+    if sheet.series_are_lives {
+        return true;
+    }
     let own_s = rhythm.of_series[reading.series as usize];
     // Where nobody was looked at in between, the recorder was held up, and nobody is gone for that.
     let looked_between = life.last + 1 < at;

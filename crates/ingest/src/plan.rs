@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use lowtide_model::{ProcId, ProcSample, Rollup, Signal, SystemSample};
+use lowtide_model::{CgroupId, CgroupSample, ProcId, ProcSample, Rollup, Signal, SystemSample};
 
 use crate::Problem;
-use crate::header::{Field, Measure, Unit};
+use crate::header::{Field, Measure, Unit, Whose};
 use crate::hints::seconds_of;
 use crate::number::{self, Cell};
 use crate::rows::is_measure;
@@ -20,7 +20,7 @@ const LOOKED_AT: usize = 2000;
 /// The most that one process or machine can have, in bytes; more is a wrong unit or a broken file.
 const MOST_BYTES: f64 = (1_u64 << 56) as f64;
 /// Measures there are.
-const MEASURES: usize = Measure::PsiFull as usize + 1;
+const MEASURES: usize = Measure::CgroupLimit as usize + 1;
 
 /// How the rows are read.
 pub(crate) struct Plan {
@@ -30,6 +30,8 @@ pub(crate) struct Plan {
     pub sort: Sort,
     /// Seconds in one.
     pub time_scale: f64,
+    /// The column that tells lives apart by itself.
+    pub process: Option<usize>,
     pub pid: Option<usize>,
     pub ppid: Option<usize>,
     pub command: Option<usize>,
@@ -41,10 +43,10 @@ pub(crate) struct Plan {
     guessed: Vec<String>,
 }
 
-/// The columns of one process in a row, or those of the machine.
+/// The columns of one process in a row, or those of the machine or a cgroup.
 pub(crate) struct Group {
     pub name: String,
-    pub machine: bool,
+    pub whose: Whose,
     columns: Vec<Amount>,
 }
 
@@ -68,6 +70,7 @@ impl Plan {
             day_time: None,
             sort: Sort::Number,
             time_scale: 1.0,
+            process: column(Field::Process),
             pid: column(Field::Pid),
             ppid: column(Field::Ppid),
             command: column(Field::Command),
@@ -112,7 +115,7 @@ impl Plan {
         let exact = table.columns.iter().any(|column| !column.vague && is_measure(&column.field).is_some_and(Measure::is_memory));
         let machine =
             table.columns.iter().any(|column| matches!(column.field, Field::Measure(Measure::Total | Measure::Available)));
-        let one_per_row = self.pid.is_some() || self.name.is_some() || self.rank.is_some();
+        let one_per_row = self.process.is_some() || self.pid.is_some() || self.name.is_some() || self.rank.is_some();
         for (at, column) in table.columns.iter().enumerate() {
             let Some(mut measure) = is_measure(&column.field) else { continue };
             if column.vague {
@@ -122,13 +125,13 @@ impl Plan {
                     continue;
                 }
             }
-            let machine = measure.of_machine();
-            let name = if one_per_row || machine { String::new() } else { column.group.clone() };
+            let whose = measure.whose();
+            let name = if one_per_row || whose != Whose::Process { String::new() } else { column.group.clone() };
             let factor = if measure.is_count() { 1.0 } else { self.factor(table, at, &sample.numbers[at]) };
-            let group = match self.groups.iter_mut().find(|group| group.machine == machine && group.name == name) {
+            let group = match self.groups.iter_mut().find(|group| group.whose == whose && group.name == name) {
                 Some(group) => group,
                 None => {
-                    self.groups.push(Group { name, machine, columns: Vec::new() });
+                    self.groups.push(Group { name, whose, columns: Vec::new() });
                     let last = self.groups.len() - 1;
                     &mut self.groups[last]
                 }
@@ -139,7 +142,7 @@ impl Plan {
             }
         }
         // Counts without memory beside them are of no process.
-        self.groups.retain(|group| group.machine || group.has(Measure::is_memory));
+        self.groups.retain(|group| group.whose != Whose::Process || group.has(Measure::is_memory));
     }
 
     fn factor(&mut self, table: &Table, at: usize, numbers: &[f64]) -> f64 {
@@ -159,7 +162,7 @@ impl Plan {
     }
 
     fn settle_signal(&mut self, table: &Table) {
-        let processes = || self.groups.iter().filter(|group| !group.machine);
+        let processes = || self.groups.iter().filter(|group| group.whose == Whose::Process);
         self.signal = if processes().next().is_none() {
             Signal::SystemOnly
         } else if processes().all(|group| group.has(|m| m == Measure::Anon) || group.knows_parts()) {
@@ -191,6 +194,7 @@ impl Plan {
         sheet.of_the_day = self.sort == Sort::Clock;
         sheet.unix_s = matches!(self.sort, Sort::Number | Sort::Zoned).then_some(0.0);
         sheet.has_parents = self.ppid.is_some();
+        sheet.series_are_lives = self.process.is_some();
         if table.writer == Writer::Anyone {
             let read: Vec<String> = self.groups.iter().flat_map(|group| &group.columns).map(|amount| amount.say(table)).collect();
             const MOST: usize = 12;
@@ -207,7 +211,12 @@ impl Plan {
             }
         }
         if self.signal == Signal::RssOnly {
-            let taken = self.groups.iter().filter(|group| !group.machine).find_map(Group::in_place_of_rss).unwrap_or("RSS");
+            let taken = self
+                .groups
+                .iter()
+                .filter(|group| group.whose == Whose::Process)
+                .find_map(Group::in_place_of_rss)
+                .unwrap_or("RSS");
             sheet.said.push(format!(
                 "There is {taken} only: growth of file pages cannot be told from growth of the program's own memory."
             ));
@@ -325,6 +334,15 @@ impl Values {
             oom_kills: self.get(M::OomKills).unwrap_or(0),
             psi_full_us: self.get(M::PsiFull).unwrap_or(0),
         })
+    }
+
+    /// A cgroup, where its usage is known.
+    pub(crate) fn cgroup(&self) -> Option<CgroupSample> {
+        let usage = self.get(Measure::CgroupUsage)?;
+        // What the kernel writes for no limit (version 1) is larger than any memory.
+        let limit = self.get(Measure::CgroupLimit).filter(|limit| (1..1 << 50).contains(limit));
+        let inactive_file = self.get(Measure::CgroupInactive).unwrap_or(0);
+        Some(CgroupSample { usage, limit, inactive_file, ..CgroupSample::empty(CgroupId(0)) })
     }
 
     /// The machine's used memory: without what can be had at once, where that is known.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use lowtide_model::{ProcId, ProcSample, Role, Signal};
 
 use crate::Problem;
-use crate::header::{Field, Measure};
+use crate::header::{Field, Measure, Whose};
 use crate::hints::Hint;
 use crate::number::{self, Cell};
 use crate::plan::{Plan, Values};
@@ -133,26 +133,23 @@ impl Rows<'_> {
             role: role_of(cell(plan.role)),
             rank: plan.rank.and_then(|at| number_of(cells, at)),
         };
-        let machine_row = plan.pid.is_some() && pid == 0 && self.table.writer != Writer::Anyone;
+        let machine_row = plan.pid.is_some() && pid == 0 && self.table.writer == Writer::Zoo;
         for group in &plan.groups {
             let values = group.read(cells, self.table.comma_decimal())?;
-            let of = if machine_row {
-                machine_of_zoo(&values)
-            } else if group.machine {
-                if plan.signal == Signal::SystemOnly
-                    && let Some(anon) = values.machine_used()
-                {
-                    let identity = self.sheet.identity(&Identity { name: "machine".to_owned(), ..Identity::default() });
-                    let series = self.sheet.series("used", 0, "");
-                    let of = Of::Process(identity, ProcSample { anon, ..ProcSample::empty(ProcId(0)) });
-                    self.sheet.readings.push(Reading { t_s, line, series, of });
+            let of = match group.whose {
+                _ if machine_row => machine_of_zoo(&values),
+                Whose::Process => values.process(plan.signal).map(|sample| self.process(sample, &identity, &group.name)),
+                Whose::Cgroup => values.cgroup().map(Of::Cgroup),
+                Whose::Machine => {
+                    if plan.signal == Signal::SystemOnly {
+                        self.machine_as_process(t_s, line, &values);
+                    }
+                    values.machine().map(Of::Machine)
                 }
-                values.machine().map(Of::Machine)
-            } else {
-                values.process(plan.signal).map(|sample| self.process(sample, &identity, &group.name))
             };
             let Some(of) = of else { continue };
-            let series = self.series(&of, pid, &identity, &group.name);
+            let process = plan.process.map(|at| cell(Some(at)));
+            let series = self.series(&of, process, pid, &identity, &group.name);
             self.sheet.readings.push(Reading { t_s, line, series, of });
         }
         Ok(())
@@ -165,16 +162,25 @@ impl Rows<'_> {
         Of::Process(self.sheet.identity(identity), sample)
     }
 
-    /// The series of a reading: by pid, else by name and rank.
-    fn series(&mut self, of: &Of, pid: u32, identity: &Identity, group: &str) -> u32 {
-        if matches!(of, Of::Machine(_)) {
-            return self.sheet.series("machine", 0, "");
+    /// The machine's used memory, as a process that stands for all.
+    fn machine_as_process(&mut self, t_s: f64, line: u64, values: &Values) {
+        let Some(anon) = values.machine_used() else { return };
+        let identity = self.sheet.identity(&Identity { name: "machine".to_owned(), ..Identity::default() });
+        let series = self.sheet.series("used", 0, "");
+        let of = Of::Process(identity, ProcSample { anon, ..ProcSample::empty(ProcId(0)) });
+        self.sheet.readings.push(Reading { t_s, line, series, of });
+    }
+
+    /// The series of a reading: by its number, else by pid, else by name and rank.
+    fn series(&mut self, of: &Of, process: Option<&str>, pid: u32, identity: &Identity, group: &str) -> u32 {
+        match (of, process) {
+            (Of::Machine(_), _) => self.sheet.series("machine", 0, ""),
+            // The file does not know its path.
+            (Of::Cgroup(_), _) => self.sheet.series("cgroup", 0, ""),
+            (_, Some(number)) => self.sheet.series(&format!("process {number}"), pid, ""),
+            _ if self.plan.pid.is_some() => self.sheet.series(&format!("pid {pid}"), pid, ""),
+            _ => self.sheet.series(&format!("{group}/{}/{:?}", identity.name, identity.rank), pid, ""),
         }
-        let key = match self.plan.pid {
-            Some(_) => format!("pid {pid}"),
-            None => format!("{group}/{}/{:?}", identity.name, identity.rank),
-        };
-        self.sheet.series(&key, pid, "")
     }
 
     fn time(&self, cells: &[Cow<'_, str>]) -> Result<f64, (usize, &'static str)> {

@@ -20,6 +20,8 @@ pub(crate) struct Sheet {
     pub unix_s: Option<f64>,
     /// The file says who is whose child.
     pub has_parents: bool,
+    /// Each series is one process, whatever its pid or how long it was not seen.
+    pub series_are_lives: bool,
     /// Readings in the file's order.
     pub readings: Vec<Reading>,
     series: Vec<Series>,
@@ -86,6 +88,7 @@ impl Sheet {
             of_the_day: false,
             unix_s: None,
             has_parents: false,
+            series_are_lives: false,
             readings: Vec::new(),
             series: Vec::new(),
             by_key: HashMap::new(),
