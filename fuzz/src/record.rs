@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use lowtide_analyse::Analyser;
-use lowtide_model::{CgroupSample, Event, ProcSample};
+use lowtide_model::{CgroupSample, Event, ProcSample, SystemSample};
 use lowtide_record::format::{HEADER_LEN, MAGIC, VERSION};
 
 /// A recording. Its first byte says whether the rest is a file as it stands or frames whose checksums are to be made
@@ -41,11 +41,15 @@ fn read(bytes: &[u8]) {
 fn is_sane(event: &Event) -> bool {
     const MOST: u64 = 1 << 56;
     let Event::Tick(tick) = event else { return true };
-    let of_process =
-        |sample: &ProcSample| [sample.anon, sample.file, sample.shmem, sample.swap].into_iter().all(|bytes| bytes <= MOST);
-    let of_cgroup =
-        |sample: &CgroupSample| [sample.usage, sample.anon, sample.file, sample.shmem].into_iter().all(|bytes| bytes <= MOST);
-    tick.procs.iter().all(of_process) && tick.cgroups.iter().all(of_cgroup)
+    let of_process = |s: &ProcSample| {
+        let r = s.rollup.unwrap_or_default();
+        [s.anon, s.file, s.shmem, s.swap, r.pss, r.uss, r.private_dirty, r.pss_anon, r.pss_file, r.pss_shmem]
+    };
+    let of_cgroup = |s: &CgroupSample| [s.usage, s.anon, s.file, s.shmem, s.inactive_file, s.peak];
+    let of_machine =
+        |s: SystemSample| [s.total, s.available, s.swap_total, s.swap_used, s.shmem, s.cached, s.dev_shm_used, s.dev_shm_size];
+    let mut sizes = tick.procs.iter().flat_map(of_process).chain(tick.cgroups.iter().flat_map(of_cgroup));
+    sizes.all(|bytes| bytes <= MOST) && tick.system.map(of_machine).into_iter().flatten().all(|bytes| bytes <= MOST)
 }
 
 /// A header and frames around pieces of the input: kind, two bytes of length, payload.
