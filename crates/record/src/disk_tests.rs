@@ -107,13 +107,16 @@ fn a_full_disk_keeps_what_is_there_and_goes_on_when_there_is_room_with_the_gap_m
         std::thread::yield_now();
     }
     *disk.mood.lock().unwrap() = Mood::Full;
-    for t in 1..400 {
+    let next = |writer: &mut Writer, t: u32| {
         writer.append(&tick(t.into(), 500, |id| u64::from(id) << 20));
         writer.tick_done();
-    }
+    };
+    next(&mut writer, 1);
+    // From here on the disk owes bytes, so that nothing is taken from the queue.
     while writer.health().error.is_none() {
         std::thread::yield_now();
     }
+    (2..400).for_each(|t| next(&mut writer, t));
     let dropped = writer.health().dropped;
     assert!(dropped > 100, "the queue is bounded: {dropped}");
     assert_eq!(disk.events().len(), 2, "what is there stays");
