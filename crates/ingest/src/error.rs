@@ -106,6 +106,9 @@ pub enum Problem {
     /// Ticks beyond the bound.
     #[error("more than 5 million moments in the file; cut it into parts, or take every tenth row")]
     TooManyTicks,
+    /// Readings beyond the bound.
+    #[error("more than 10 million measurements in the file; cut it into parts, or take every tenth row")]
+    TooManyReadings,
     /// JSON that breaks.
     #[error("broken JSON in line {line}, column {column}: {message}. Is the download complete?")]
     Json {

@@ -34,6 +34,7 @@ pub(crate) fn read(text: &str) -> Result<Sheet, Problem> {
     let mut bad: Option<(u64, String)> = None;
     let (mut bad_lines, mut lines) = (0_u64, 0_u64);
     let mut sheet = empty();
+    let mut main = sheet.identity(&Identity::default());
     for record in Records::lines(text) {
         let (line, record) = record?;
         let (kind, rest) = record.trim().split_once(' ').unwrap_or((record.trim(), ""));
@@ -47,8 +48,9 @@ pub(crate) fn read(text: &str) -> Result<Sheet, Problem> {
                     sheet = empty();
                 }
                 sheet.command = rest.split_whitespace().map(str::to_owned).collect();
+                main = sheet.identity(&Identity { command: sheet.command.join(" "), ..Identity::default() });
             }
-            "MEM" | "CHLD" if measurement(&mut sheet, kind, rest, line).is_some() => {}
+            "MEM" | "CHLD" if measurement(&mut sheet, main, kind, rest, line).is_some() => sheet.bounded()?,
             _ => {
                 bad_lines += 1;
                 bad.get_or_insert((line, cut(record)));
@@ -86,7 +88,8 @@ fn empty() -> Sheet {
     sheet
 }
 
-fn measurement(sheet: &mut Sheet, kind: &str, rest: &str, line: u64) -> Option<()> {
+/// Take a measurement in; `command` is the identity of the main process.
+fn measurement(sheet: &mut Sheet, command: u32, kind: &str, rest: &str, line: u64) -> Option<()> {
     let mut words = rest.split_whitespace();
     let child = if kind == "CHLD" { Some(words.next()?.parse::<u32>().ok()?) } else { None };
     let mebibytes: f64 = words.next()?.parse().ok()?;
@@ -96,10 +99,9 @@ fn measurement(sheet: &mut Sheet, kind: &str, rest: &str, line: u64) -> Option<(
     }
     let main = sheet.series("main", 0, "");
     let (series, identity) = match child {
-        None => (main, Identity { command: sheet.command.join(" "), ..Identity::default() }),
-        Some(pid) => (sheet.child_series(&format!("pid {pid}"), pid, main), Identity::default()),
+        None => (main, command),
+        Some(pid) => (sheet.child_series(&format!("pid {pid}"), pid, main), sheet.identity(&Identity::default())),
     };
-    let identity = sheet.identity(&identity);
     // Zero stands for a child that was gone before it could be read.
     if mebibytes > 0.0 {
         let sample = ProcSample { anon: (mebibytes * MIB).round() as u64, ..ProcSample::empty(ProcId(0)) };

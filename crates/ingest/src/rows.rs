@@ -32,6 +32,7 @@ pub(crate) fn read(text: &str, hints: &[Hint]) -> Result<Sheet, Problem> {
         if line > table.header_line && !record.trim().is_empty() && !record.trim_start().starts_with('#') {
             table.split(record, &mut cells);
             rows.row(line, &cells);
+            rows.sheet.bounded()?;
         }
     }
     let counted = rows.counted;

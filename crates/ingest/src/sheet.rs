@@ -4,6 +4,12 @@ use std::collections::HashMap;
 
 use lowtide_model::{CgroupSample, ProcSample, Role, Signal, SystemSample};
 
+use crate::Problem;
+
+/// The most readings of one file: one takes up to 400 bytes on its way to the events, and two characters in a file can
+/// make one.
+pub(crate) const MOST_READINGS: usize = 10_000_000;
+
 /// A file, read.
 pub(crate) struct Sheet {
     /// What the file was told to be.
@@ -95,6 +101,11 @@ impl Sheet {
             identities: Vec::new(),
             by_identity: HashMap::new(),
         }
+    }
+
+    /// Whether there is still room for readings.
+    pub(crate) fn bounded(&self) -> Result<(), Problem> {
+        if self.readings.len() > MOST_READINGS { Err(Problem::TooManyReadings) } else { Ok(()) }
     }
 
     /// The series of this key, made at its first use.

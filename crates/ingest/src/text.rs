@@ -9,6 +9,8 @@ pub(crate) const LINE_BYTES: usize = 1 << 20;
 
 /// A quoted field may hold that many line ends; more means that a quote was never closed.
 const QUOTED_LINES: usize = 64;
+/// After so many quotes that were never closed, quotes are nothing special in this file.
+const UNCLOSED: u32 = 100;
 
 /// The text of a file: UTF-8 with or without its mark, or UTF-16 with it (PowerShell's `>`). Broken sequences are
 /// replaced, since names in them do not matter.
@@ -44,17 +46,18 @@ pub(crate) struct Records<'a> {
     rest: &'a str,
     line: u64,
     quotes: Option<char>,
+    unclosed: u32,
 }
 
 impl<'a> Records<'a> {
     /// Records are lines.
     pub(crate) fn lines(text: &'a str) -> Self {
-        Self { rest: text, line: 1, quotes: None }
+        Self { rest: text, line: 1, quotes: None, unclosed: 0 }
     }
 
     /// Records of a CSV whose fields this character separates.
     pub(crate) fn quoted(text: &'a str, delimiter: char) -> Self {
-        Self { rest: text, line: 1, quotes: Some(delimiter) }
+        Self { rest: text, line: 1, quotes: Some(delimiter), unclosed: 0 }
     }
 }
 
@@ -65,12 +68,15 @@ impl<'a> Iterator for Records<'a> {
         if self.rest.is_empty() {
             return None;
         }
-        let first = line_end(self.rest);
-        let mut end = first;
-        if let Some(delimiter) = self.quotes
-            && open_quote(&self.rest[..end], delimiter)
-        {
-            end = self.closing_line(delimiter, end).unwrap_or(first);
+        let mut end = line_end(self.rest);
+        if let Some(delimiter) = self.quotes.filter(|_| self.rest[..end].contains('"')) {
+            match self.closing_line(delimiter, end) {
+                Some(closing) => end = closing,
+                None => self.unclosed += 1,
+            }
+            if self.unclosed > UNCLOSED {
+                self.quotes = None;
+            }
         }
         let record = &self.rest[..end];
         let line = self.line;
@@ -85,16 +91,20 @@ impl<'a> Iterator for Records<'a> {
 }
 
 impl Records<'_> {
-    /// The end of the line in which the quote that is open at `end` closes.
+    /// The end of the line at which all quotes are closed, beginning with the line that ends at `end`.
     fn closing_line(&self, delimiter: char, mut end: usize) -> Option<usize> {
+        let mut quotes = Quotes { delimiter, open: false, at_start: true };
+        quotes.pass(&self.rest[..end]);
         for _ in 0..QUOTED_LINES {
+            if !quotes.open {
+                return Some(end);
+            }
             let next = self.rest.get(end + 1..)?;
-            end += 1 + line_end(next);
+            let line = &next[..line_end(next)];
+            quotes.pass(line);
+            end += 1 + line.len();
             if end > LINE_BYTES {
                 return None;
-            }
-            if !open_quote(&self.rest[..end], delimiter) {
-                return Some(end);
             }
         }
         None
@@ -105,20 +115,22 @@ fn line_end(text: &str) -> usize {
     text.find('\n').unwrap_or(text.len())
 }
 
-/// Whether a quoted field is still open at the end of this text. A quote opens only at the start of a field.
-fn open_quote(text: &str, delimiter: char) -> bool {
-    text.contains('"') && {
-        let mut open = false;
-        let mut at_start = true;
+/// Whether a quoted field is open. A quote opens only at the start of a field.
+struct Quotes {
+    delimiter: char,
+    open: bool,
+    at_start: bool,
+}
+
+impl Quotes {
+    fn pass(&mut self, text: &str) {
         for c in text.chars() {
-            match c {
-                '"' if open || at_start => open = !open,
-                _ => {}
+            if c == '"' && (self.open || self.at_start) {
+                self.open = !self.open;
             }
             // A doubled quote inside a field closes and opens again; the second one must count as at a start.
-            at_start = c == delimiter || c == '"' || (at_start && c == ' ');
+            self.at_start = c == self.delimiter || c == '"' || (self.at_start && c == ' ');
         }
-        open
     }
 }
 

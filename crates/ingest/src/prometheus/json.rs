@@ -7,6 +7,7 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::Problem;
+use crate::sheet::MOST_READINGS;
 use crate::text::cut;
 
 /// The answer, or only its `data`.
@@ -95,6 +96,7 @@ impl<'de> Deserialize<'de> for Number {
 /// All series of all answers in a text.
 pub(super) fn answers(text: &str) -> Result<Vec<Series>, Problem> {
     let mut all = Vec::new();
+    let mut points = 0;
     let not_a_range = |what: &str| Problem::NotARange { what: what.to_owned() };
     if text.trim_start().starts_with('[') {
         return Err(not_a_range("it is a list"));
@@ -110,6 +112,10 @@ pub(super) fn answers(text: &str) -> Result<Vec<Series>, Problem> {
             return Err(Problem::NotARange { what: format!("the server answered with an error: `{}`", cut(&error)) });
         }
         let result = answer.data.map(|data| data.result).or(answer.result).ok_or_else(|| not_a_range("it has no data.result"))?;
+        points += result.iter().map(|series| series.values.len()).sum::<usize>();
+        if points > MOST_READINGS {
+            return Err(Problem::TooManyReadings);
+        }
         all.extend(result);
     }
     if all.is_empty() {
