@@ -86,3 +86,25 @@ impl Drop for Child {
         let _ = self.child.wait();
     }
 }
+
+/// A process that is nobody's child any more (a daemon that a test made); killed on drop.
+#[derive(Debug)]
+pub struct Orphan(pub u32);
+
+impl Orphan {
+    /// Ends it now.
+    pub fn kill(&self) {
+        if let Ok(pid) = i32::try_from(self.0)
+            && pid > 1
+        {
+            // SAFETY: kill takes two integers.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
+    }
+}
+
+impl Drop for Orphan {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

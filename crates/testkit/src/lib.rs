@@ -10,7 +10,7 @@ mod process;
 mod root;
 
 pub use cgroup::{FakeCgroupV1, FakeCgroupV2};
-pub use child::Child;
+pub use child::{Child, Orphan};
 pub use process::{FakeProcess, FakeRollup};
 pub use root::FakeRoot;
 
