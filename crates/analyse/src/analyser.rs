@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use lowtide_model::{
-    Bytes, Class, CostReport, Event, ExitStatus, Finding, Mode, NoteKind, OomForecast, Report, Role, RunEnd, RunInfo, RunSummary,
-    SCHEMA, SamplingReport, Seconds, Signal, Tick, Verdict, WatchCost,
+    Bytes, Class, CostReport, Event, ExitStatus, Finding, Mode, Note, NoteKind, OomForecast, ProcId, Report, Role, RunEnd,
+    RunInfo, RunSummary, SCHEMA, SamplingReport, Seconds, Signal, Tick, Verdict, WatchCost,
 };
 
 use crate::forecast::Limits;
@@ -29,6 +29,8 @@ pub struct Analyser {
     last_s: f64,
     /// Kills that the target's cgroups had counted at the first tick.
     kills_before: Option<u64>,
+    /// Outside processes that grew, with what was seen.
+    suspects: BTreeMap<ProcId, String>,
     history: Vec<Checkpoint>,
     next_checkpoint: u64,
 }
@@ -62,6 +64,7 @@ impl Analyser {
                 self.limits.cgroups.entry(cgroup.id).or_insert_with(|| (cgroup.clone(), None)).0 = cgroup.clone();
             }
             Event::Tick(tick) => self.tick(tick),
+            Event::Note(note) if matches!(note.kind, NoteKind::Outside | NoteKind::Linked) => self.outside(note),
             Event::Note(note) => {
                 let list = if note.kind == NoteKind::Unavailable { &mut self.blind_spots } else { &mut self.warnings };
                 if list.len() < MOST_NOTES && !list.contains(&note.text) {
@@ -70,6 +73,14 @@ impl Analyser {
             }
             Event::Cost(cost) => self.cost = *cost,
             Event::End(end) => self.end = Some(end.clone()),
+        }
+    }
+
+    fn outside(&mut self, note: &Note) {
+        let Some(id) = note.process else { return };
+        let list = if note.kind == NoteKind::Linked { &mut self.store.linked } else { &mut self.suspects };
+        if list.len() < MOST_NOTES {
+            list.insert(id, note.text.clone());
         }
     }
 
@@ -120,6 +131,11 @@ impl Analyser {
         }
         let watched = assessment.watched();
         let mut warnings = self.warnings.clone();
+        if assessment.growing().is_empty() {
+            // Only where the tree does not explain it is it worth a look what grows beside it.
+            warnings
+                .extend(self.suspects.iter().filter(|(id, _)| !self.store.linked.contains_key(id)).map(|(_, text)| text.clone()));
+        }
         if self.store.forgotten > 0 {
             warnings.push(format!("{} short-lived processes came and went; they are not listed", self.store.forgotten));
         }

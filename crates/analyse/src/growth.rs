@@ -39,7 +39,9 @@ const SMALL: f64 = 3.0 * 1024.0 * 1024.0;
 pub fn assess(store: &Store, dev_shm: &Pyramid, end_s: f64, over: bool) -> Assessment {
     let mut series = Vec::new();
     for (id, track) in &store.tracks {
-        if current(track, store, end_s) {
+        // Other people's processes grow on any shared machine: without a link to the run theirs is not its growth.
+        let ours = track.process.role != Role::Outside || store.linked.contains_key(id);
+        if ours && current(track, store, end_s) {
             judge_process(&mut series, *id, track, over);
         }
     }
@@ -160,6 +162,7 @@ impl Assessment {
     }
 
     /// What grows, memory of the tree first, the fastest first.
+    /// What grows in the tree makes what grows outside of it secondary.
     pub fn growing(&self) -> Vec<&Series> {
         let resident = |s: &Series| s.copied && self.grows_resident(s.process);
         let mut growing: Vec<&Series> =

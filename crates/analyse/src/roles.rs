@@ -31,6 +31,7 @@ pub fn processes(run: &Analyser, assessment: &Assessment) -> Vec<ProcessReport> 
     order
         .into_iter()
         .filter_map(|id| Some((id, tracks.get(&id)?)))
+        .filter(|(id, track)| track.process.role != Role::Outside || run.store().linked.contains_key(id))
         .map(|(id, track)| {
             let growth: f64 = assessment
                 .series
@@ -69,7 +70,10 @@ pub fn roles(run: &Analyser, assessment: &Assessment) -> Vec<RoleReport> {
         tree.shm_bytes = tree.shm_bytes.max(run.dev_shm().peak() as u64);
         rows.push(tree);
     }
-    rows.extend(Role::ALL.iter().filter_map(|role| Some(row(run, assessment, Some(*role), store.roles.get(role)?))));
+    let shown = |role: &&Role| **role != Role::Outside || !store.linked.is_empty();
+    rows.extend(
+        Role::ALL.iter().filter(shown).filter_map(|role| Some(row(run, assessment, Some(*role), store.roles.get(role)?))),
+    );
     rows
 }
 

@@ -156,6 +156,8 @@ pub struct Store {
     pending_once: Option<(f64, f64)>,
     /// Processes that came and went and are not kept.
     pub forgotten: u64,
+    /// Outside processes that have to do with the run, with how.
+    pub linked: BTreeMap<ProcId, String>,
     announced: BTreeMap<ProcId, Process>,
     generation: u64,
     members: Vec<ProcId>,

@@ -91,6 +91,9 @@ pub enum NoteKind {
     Gap,
     /// Memory outside the watched tree grows; [`Note::process`] is the suspect.
     Outside,
+    /// The outside process [`Note::process`] has to do with the run: a socket connects them, or it lives under the
+    /// same limited cgroup. Only such a process's growth can be the run's.
+    Linked,
 }
 
 /// Something that a reader of the report should know.
