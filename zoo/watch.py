@@ -70,6 +70,11 @@ def rollup(pid: int) -> dict[str, int]:
     return found
 
 
+def everything(pid: int) -> dict[str, int]:
+    """Cheap and costly counters of one process."""
+    return {**counters(pid), **rollup(pid)}
+
+
 def machine() -> dict[str, int]:
     """The machine, in bytes, by meminfo's names, and `dev_shm` used."""
     found = {}
