@@ -24,8 +24,9 @@ use crate::system::{self, System};
 
 /// A run that never holds still is shown torn once in this many ticks, rather than not at all.
 const MOST_DROPPED_IN_A_ROW: u32 = 9;
-/// Of the files that we may open, the part that may stay open for watched processes (two each).
-const KEPT_FILES_PART: usize = 3;
+/// Of the files that we may open, the part that may stay open for watched processes, and how many each needs.
+const KEPT_FILES_PART: usize = 2;
+const KEPT_FILES_EACH: usize = 3;
 
 /// How to watch.
 #[derive(Clone, Debug)]
@@ -75,9 +76,13 @@ impl Collector {
         let mut scratch = Scratch::default();
         let stat = target_stat(&root, target_pid, &mut scratch)?;
         let ours = root.is_ours();
+        let mut members = Members::new(&stat, options.own_child && ours);
+        if options.own_child && ours {
+            members.ignore_older_siblings(&root, &mut scratch);
+        }
         let oom_kills_before = system::oom_kills(&root, &mut scratch);
         Ok(Self {
-            members: Members::new(&stat, options.own_child && ours),
+            members,
             target: Handle::open(&root, &stat, ours, &mut scratch),
             scanner: Scanner::new(&root, &mut scratch),
             identifier: Identifier::new(),
@@ -89,7 +94,7 @@ impl Collector {
             noted: HashSet::new(),
             polls: Vec::new(),
             found: Vec::new(),
-            kept_at_most: if ours { sys::open_file_limit() / KEPT_FILES_PART / 2 } else { 0 },
+            kept_at_most: if ours { sys::open_file_limit() / KEPT_FILES_PART / KEPT_FILES_EACH } else { 0 },
             first_s: None,
             oom_kills_before,
             dropped: 0,
@@ -106,6 +111,11 @@ impl Collector {
         let first_s = *self.first_s.get_or_insert(now_s);
         self.find_processes(now_s, out);
         let pass = self.read_processes(now_s, out);
+        if self.members.announced().any(|(_, process)| process.lacks_parts) {
+            let why = "this kernel shows only RSS (RssAnon is missing), so file pages of a process cannot be told from a leak; \
+                       use Linux 4.5 or newer, or leave the sandbox";
+            self.note(now_s, NoteKind::Unavailable, "anonymous memory", why, out);
+        }
         self.identifier.update(&mut self.members, &self.root, now_s, &mut self.scratch, out);
         let (system, cgroups) = self.read_limits(now_s, out);
         if let Some(mut samples) = pass {
@@ -151,6 +161,14 @@ impl Collector {
         })
     }
 
+    /// Says that a child of ours is none of the run: a command that we start ourselves while we are the run's reaper.
+    /// To be called before the next tick.
+    pub fn ignore_child(&mut self, pid: u32) {
+        if let Some(stat) = self.root.stat(pid, &mut self.scratch) {
+            self.members.ignore(&stat);
+        }
+    }
+
     /// Ticks that were dropped since processes kept ending while they were read.
     #[must_use]
     pub fn dropped_ticks(&self) -> u64 {
@@ -168,19 +186,15 @@ impl Collector {
             return;
         }
         let ticks = sys::ticks_per_second();
-        let Some(uptime_s) = root.uptime_s(scratch) else {
-            self.note(
-                now_s,
-                NoteKind::Unavailable,
-                "age of processes",
-                "/proc/uptime cannot be read; only the target is watched",
-                out,
-            );
-            return;
-        };
-        for pid in self.members.grown_up(uptime_s * ticks, ticks) {
+        let uptime_s = root.uptime_s(scratch);
+        if uptime_s.is_none() {
+            let why = "/proc/uptime cannot be read; only the target is watched; mount /proc whole";
+            self.note(now_s, NoteKind::Unavailable, "age of processes", why, out);
+        }
+        for pid in self.members.grown_up(uptime_s.unwrap_or(0.0) * ticks, ticks) {
             let keep = self.members.announced().count() < self.kept_at_most;
-            let age_s = self.members.alive.get(&pid).map_or(0.0, |member| uptime_s - member.stat.start_ticks as f64 / ticks);
+            let start_ticks = self.members.alive.get(&pid).map_or(0, |member| member.stat.start_ticks);
+            let age_s = uptime_s.map_or(0.0, |uptime_s| uptime_s - start_ticks as f64 / ticks);
             self.identifier.announce(&mut self.members, pid, now_s - age_s, keep, &self.root, &mut self.scratch);
         }
         if self.members.announced().count() >= MOST_MEMBERS {

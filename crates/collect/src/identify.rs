@@ -10,8 +10,9 @@ use crate::members::{Announced, Members};
 use crate::roles::{self, Part, View};
 use crate::root::{Root, Scratch};
 
-/// Roles are judged anew this often, in seconds, besides when something happens.
-const JUDGE_EVERY_S: f64 = 5.0;
+/// Roles are judged anew when something happens, and besides so many seconds later, then more rarely up to a limit.
+const JUDGE_S: f64 = 2.0;
+const JUDGE_MOST_S: f64 = 20.0;
 /// A process is searched for a training library after this long, then after twice as long each time, up to a limit;
 /// and only once it is big enough to have one (torch alone maps more than 100 MiB).
 const LIBRARY_WAIT_S: f64 = 1.0;
@@ -22,13 +23,14 @@ const LIBRARY_RSS: u64 = 24 << 20;
 #[derive(Debug)]
 pub struct Identifier {
     judge_at_s: f64,
+    judge_wait_s: f64,
     /// Something changed that roles depend on.
     changed: bool,
 }
 
 impl Identifier {
     pub fn new() -> Self {
-        Self { judge_at_s: f64::NEG_INFINITY, changed: false }
+        Self { judge_at_s: f64::NEG_INFINITY, judge_wait_s: JUDGE_S, changed: false }
     }
 
     /// Makes a member known. Its event follows with [`Self::update`], once its memory was read too.
@@ -59,7 +61,8 @@ impl Identifier {
         if !self.changed && !regular {
             return;
         }
-        self.judge_at_s = now_s + JUDGE_EVERY_S;
+        self.judge_wait_s = if self.changed { JUDGE_S } else { (self.judge_wait_s * 1.5).min(JUDGE_MOST_S) };
+        self.judge_at_s = now_s + self.judge_wait_s;
         self.changed = false;
         judge(members);
         let mut news: Vec<&mut Announced> =

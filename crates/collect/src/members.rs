@@ -56,6 +56,8 @@ pub struct Announced {
     pub library_wait_s: f64,
     /// It must be looked at again: it may have execed.
     pub stale: bool,
+    /// The kernel shows its RSS and not the parts of it.
+    pub lacks_parts: bool,
 }
 
 impl Announced {
@@ -78,6 +80,7 @@ impl Announced {
             library_at_s: f64::NEG_INFINITY,
             library_wait_s: 0.0,
             stale: false,
+            lacks_parts: false,
         }
     }
 
@@ -117,6 +120,8 @@ pub struct Members {
     /// Our own pid, where orphans of the run become our children; never a member itself.
     reaper: Option<u32>,
     pub alive: BTreeMap<u32, Member>,
+    /// Children of ours that are none of the run, by pid and start.
+    ignored: Vec<(u32, u64)>,
     next_id: u32,
 }
 
@@ -127,6 +132,7 @@ impl Members {
             target_start: target.start_ticks,
             reaper: own_child.then(std::process::id),
             alive: BTreeMap::new(),
+            ignored: Vec::new(),
             next_id: 0,
         };
         members.insert(*target);
@@ -138,6 +144,25 @@ impl Members {
         let id = ProcId(self.next_id);
         self.next_id += 1;
         id
+    }
+
+    /// Children that we had before the target. Their starts may be the same, since the kernel shows them in hundredths of
+    /// a second.
+    pub fn ignore_older_siblings(&mut self, root: &Root, scratch: &mut Scratch) {
+        let mut pids = Vec::new();
+        if root.pids(&mut pids).is_ok() {
+            let siblings = pids.into_iter().filter(|pid| *pid != self.target).filter_map(|pid| root.stat(pid, scratch));
+            self.ignored.extend(
+                siblings
+                    .filter(|stat| Some(stat.ppid) == self.reaper && stat.start_ticks <= self.target_start)
+                    .map(|stat| (stat.pid, stat.start_ticks)),
+            );
+        }
+    }
+
+    /// Never takes this child of ours.
+    pub fn ignore(&mut self, stat: &Stat) {
+        self.ignored.push((stat.pid, stat.start_ticks));
     }
 
     /// Takes those of the found processes that belong to the run.
@@ -160,7 +185,8 @@ impl Members {
     }
 
     fn belongs(&self, stat: &Stat) -> bool {
-        if self.alive.contains_key(&stat.pid) || self.alive.len() >= MOST_MEMBERS * 4 {
+        let ignored = self.ignored.contains(&(stat.pid, stat.start_ticks));
+        if ignored || self.alive.contains_key(&stat.pid) || self.alive.len() >= MOST_MEMBERS * 4 {
             return false;
         }
         let after_target = stat.start_ticks >= self.target_start;

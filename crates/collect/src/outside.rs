@@ -14,9 +14,13 @@ use crate::sys;
 
 /// At most this many are named in one run.
 pub const MOST_SUSPECTS: usize = 3;
-/// Seconds between looks at all processes where that is cheap, and the part of a core that it may cost.
-const LOOK_EVERY_S: f64 = 2.0;
+/// Seconds between looks at all processes while nothing grows outside, and once something does; and the part of a core
+/// that they may cost at most.
+const IDLE_LOOK_S: f64 = 20.0;
+const LOOK_S: f64 = 2.0;
 const LOOK_SHARE: f64 = 0.001;
+/// Growth outside from which on it is looked at closely.
+const NOTICEABLE: u64 = 8 << 20;
 /// Growth outside below this, or below a thousandth of the machine, is everyday life.
 const LEAST_OUTSIDE: u64 = 48 << 20;
 /// The share of the whole growth that must lie outside.
@@ -65,13 +69,21 @@ pub struct Suspect {
 }
 
 /// What is remembered between looks.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Outside {
     tracks: HashMap<u32, Track>,
     base: Option<Used>,
-    next_s: f64,
+    last_s: f64,
+    /// The rest after the last look that keeps their cost within its share.
+    rest_s: f64,
     pids: Vec<u32>,
     named: usize,
+}
+
+impl Default for Outside {
+    fn default() -> Self {
+        Self { tracks: HashMap::new(), base: None, last_s: f64::NEG_INFINITY, rest_s: 0.0, pids: Vec::new(), named: 0 }
+    }
 }
 
 impl Outside {
@@ -84,9 +96,12 @@ impl Outside {
         ours: impl Fn(u32) -> bool,
         scratch: &mut Scratch,
     ) -> Vec<Suspect> {
-        if now_s < self.next_s || self.named >= MOST_SUSPECTS {
+        let base = *self.base.get_or_insert(used);
+        let wait_s = if outside_growth(base, used, NOTICEABLE).is_some() { LOOK_S } else { IDLE_LOOK_S };
+        if now_s < self.last_s + wait_s.max(self.rest_s) || self.named >= MOST_SUSPECTS {
             return Vec::new();
         }
+        self.last_s = now_s;
         let before = sys::thread_cpu_ns();
         if root.pids(&mut self.pids).is_err() {
             return Vec::new();
@@ -101,10 +116,10 @@ impl Outside {
         }
         self.tracks = seen;
         let cost_s = (sys::thread_cpu_ns() - before) as f64 * 1e-9;
-        self.next_s = now_s + LOOK_EVERY_S.max(cost_s / LOOK_SHARE);
-        let base = *self.base.get_or_insert(used);
-        let suspects =
-            outside_growth(base, used).map(|(outside, place)| self.suspects(outside, place, now_s)).unwrap_or_default();
+        self.rest_s = cost_s / LOOK_SHARE;
+        let least = LEAST_OUTSIDE.max(used.total / 1024);
+        let grown = outside_growth(base, used, least);
+        let suspects = grown.map(|(outside, place)| self.suspects(outside, place, now_s)).unwrap_or_default();
         self.named += suspects.len();
         suspects
     }
@@ -155,16 +170,18 @@ impl Track {
     }
 }
 
-/// Growth that the tree does not account for, and where it was seen.
-fn outside_growth(base: Used, now: Used) -> Option<(u64, &'static str)> {
+/// Growth of at least so many bytes that the tree does not account for, and where it was seen.
+fn outside_growth(base: Used, now: Used, least: u64) -> Option<(u64, &'static str)> {
     // A tree that shrinks (workers end, whose shared pages were counted for each) must not look like growth outside.
     let tree = now.tree.saturating_sub(base.tree);
     let beyond = |grown: u64, least: u64| {
         let outside = grown.saturating_sub(tree);
         (outside >= least && outside as f64 >= grown as f64 * LEAST_SHARE).then_some(outside)
     };
-    let in_cgroup = now.cgroup.zip(base.cgroup).and_then(|(now, base)| beyond(now.saturating_sub(base), LEAST_OUTSIDE));
-    let in_machine = beyond(now.machine.saturating_sub(base.machine), LEAST_OUTSIDE.max(now.total / 1024));
+    // A cgroup holds few others: what grows there means more than on a machine with many users.
+    let in_cgroup =
+        now.cgroup.zip(base.cgroup).and_then(|(now, base)| beyond(now.saturating_sub(base), least.min(LEAST_OUTSIDE)));
+    let in_machine = beyond(now.machine.saturating_sub(base.machine), least);
     in_cgroup.map(|outside| (outside, "cgroup")).or_else(|| in_machine.map(|outside| (outside, "machine")))
 }
 
@@ -184,13 +201,15 @@ mod tests {
     #[test]
     fn growth_counts_as_outside_only_where_the_tree_does_not_explain_it() {
         let base = Used { machine: 1000 * MIB, total: 8000 * MIB, cgroup: None, tree: 100 * MIB };
-        let grown = |machine: u64, tree: u64| outside_growth(base, Used { machine: machine * MIB, tree: tree * MIB, ..base });
+        let grown = |machine: u64, tree: u64| {
+            outside_growth(base, Used { machine: machine * MIB, tree: tree * MIB, ..base }, LEAST_OUTSIDE)
+        };
         assert_eq!(grown(1100, 100), Some((100 * MIB, "machine")));
         assert_eq!(grown(1100, 190), None, "the tree took it");
         assert_eq!(grown(1030, 100), None, "too little to mean anything");
         assert_eq!(grown(1000, 20), None, "a tree that shrinks is no growth outside");
         let cgroup = Used { cgroup: Some(10 * MIB), ..base };
-        assert_eq!(outside_growth(cgroup, Used { cgroup: Some(90 * MIB), ..cgroup }), Some((80 * MIB, "cgroup")));
+        assert_eq!(outside_growth(cgroup, Used { cgroup: Some(90 * MIB), ..cgroup }, 1 << 40), Some((80 * MIB, "cgroup")));
     }
 
     #[test]

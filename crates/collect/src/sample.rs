@@ -88,6 +88,7 @@ pub fn read_one(pid: u32, process: &mut Announced, root: &Root, scratch: &mut Sc
 
 fn finish(pid: u32, process: &mut Announced, status: &Status<'_>, root: &Root) -> Look {
     let Some(rss) = status.rss else { return Look::NoMemory };
+    process.lacks_parts = status.anon.is_none();
     // Without RssAnon (old kernels, sandboxes) all of RSS counts: too much is better than nothing, and it is noted.
     let anon = status.anon.unwrap_or(rss.saturating_sub(status.file).saturating_sub(status.shmem));
     process.counters = Counters { pid, anon, rss, high_water: status.high_water, caught: status.caught, ..process.counters };
@@ -97,15 +98,9 @@ fn finish(pid: u32, process: &mut Announced, status: &Status<'_>, root: &Root) -
         shmem: status.shmem,
         swap: status.swap,
         threads: status.threads,
-        fds: open_files(pid, root),
+        fds: process.handle.open_files(root),
         ..ProcSample::empty(process.id)
     })
-}
-
-/// On Linux 6.2 and newer the size of `/proc/PID/fd` is the number of open files; older kernels say 0 there.
-fn open_files(pid: u32, root: &Root) -> Option<u32> {
-    let size = std::fs::metadata(root.of(pid, "fd")).ok()?.len();
-    u32::try_from(size).ok().filter(|count| *count > 0)
 }
 
 /// The status of a thread that lives on after the first one has ended.

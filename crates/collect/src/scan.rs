@@ -14,7 +14,7 @@ use crate::sys;
 /// not there, 1 us for each entry of a listing).
 const MOST_PROBES: u32 = 256;
 /// Seconds between full scans where loadavg shows what is new.
-const FULL_SCAN_S: f64 = 10.0;
+const FULL_SCAN_S: f64 = 30.0;
 /// The part of a core that full scans may use.
 const FULL_SCAN_SHARE: f64 = 0.002;
 /// The kernel does not hand out lower pids a second time (RESERVED_PIDS).

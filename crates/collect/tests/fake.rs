@@ -313,3 +313,27 @@ fn the_first_tick_announces_before_it_samples() {
     assert!(matches!(events.first(), Some(Event::Process(_))));
     assert!(matches!(events.last(), Some(Event::Tick(_))));
 }
+
+#[test]
+fn without_uptime_the_target_is_still_watched() {
+    let root = FakeRoot::new();
+    root.set(&trainer());
+    root.set(&trainer().fork(101, 950.0));
+    root.remove_path("proc/uptime");
+    let mut watch = Watch::with(100, root.path(), false);
+    watch.tick_at(3.0);
+    assert_eq!(watch.processes().len(), 1);
+    assert_eq!(watch.sample(100).unwrap().anon, mib(200));
+    assert!(watch.notes().iter().any(|note| note.text.contains("/proc/uptime")));
+}
+
+#[test]
+fn a_kernel_that_shows_only_rss_is_said() {
+    let root = FakeRoot::new();
+    root.set(&trainer());
+    root.write("proc/100/status", "Name:\tpython3\nState:\tS\nTgid:\t100\nVmRSS:\t4096 kB\nThreads:\t1\n");
+    let mut watch = Watch::with(100, root.path(), false);
+    watch.tick_at(0.0);
+    assert_eq!(watch.sample(100).unwrap().anon, mib(4));
+    assert!(watch.notes().iter().any(|note| note.text.contains("RssAnon")));
+}

@@ -158,7 +158,7 @@ fn find(root: &Root, pid: u32, paths: &mounts::CgroupPaths, scratch: &mut Scratc
         let unified = paths.unified.as_deref();
         if let Some(path) = unified {
             for mount in mounts.iter().filter(|mount| mount.unified) {
-                let levels = levels_of(&base, mount, path, pid, scratch, &["memory.current", "memory.max"]);
+                let levels = levels_of(&base, mount, path, pid, scratch, "memory.current");
                 if !levels.is_empty() {
                     return levels
                         .into_iter()
@@ -169,7 +169,7 @@ fn find(root: &Root, pid: u32, paths: &mounts::CgroupPaths, scratch: &mut Scratc
         }
         if let Some(path) = paths.v1_memory.as_deref() {
             for mount in mounts.iter().filter(|mount| mount.is_v1_memory()) {
-                let levels = levels_of(&base, mount, path, pid, scratch, &["memory.usage_in_bytes"]);
+                let levels = levels_of(&base, mount, path, pid, scratch, "memory.usage_in_bytes");
                 if !levels.is_empty() {
                     let pressure = unified_pressure(&base, &mounts, unified);
                     return levels
@@ -196,7 +196,7 @@ fn levels_of(
     path: &str,
     pid: u32,
     scratch: &mut Scratch,
-    files: &[&str],
+    file: &str,
 ) -> Vec<(String, PathBuf)> {
     let top = base.join(mount.point.trim_start_matches('/'));
     let Some(below) = below_mount(&top, mount, path, pid, scratch) else { return Vec::new() };
@@ -205,7 +205,7 @@ fn levels_of(
         .rev()
         .take(MOST_LEVELS)
         .map(|depth| (format!("/{}", parts[..depth].join("/")), top.join(parts[..depth].join("/"))))
-        .filter(|(_, folder)| files.iter().any(|file| folder.join(file).exists()))
+        .filter(|(_, folder)| folder.join(file).exists())
         .collect()
 }
 
