@@ -96,9 +96,7 @@ impl Analyser {
             self.dev_shm.push(tick.t_s, system.dev_shm_used as f64);
         }
         for sample in &tick.cgroups {
-            if let Some(entry) = self.limits.cgroups.get_mut(&sample.id) {
-                entry.1 = Some(*sample);
-            }
+            self.limits.measured(sample);
         }
         if self.kills_before.is_none() && !tick.cgroups.is_empty() {
             self.kills_before = Some(self.cgroup_kills());
@@ -229,21 +227,28 @@ impl Analyser {
             .values()
             .filter_map(|(cgroup, sample)| Some((cgroup, (*sample)?)))
             .filter(|(_, sample)| sample.limit.is_some())
-            .min_by_key(|(_, sample)| sample.limit.map_or(u64::MAX, |limit| limit.saturating_sub(sample.working_set())));
+            .min_by_key(|(cgroup, sample)| {
+                let most = self.limits.most_used.get(&cgroup.id).copied().unwrap_or(0);
+                sample.limit.map_or(u64::MAX, |limit| limit.saturating_sub(most))
+            });
         let (limit, limit_bytes, path) = match (in_cgroup, self.limits.system) {
             (Some((cgroup, sample)), _) => ("cgroup", sample.limit.unwrap_or(0), cgroup.path.clone()),
-            (None, Some(system)) => ("system", system.total + system.swap_total, String::new()),
+            (None, Some(system)) => ("system", system.total.saturating_add(system.swap_total), String::new()),
             (None, None) => ("system", 0, String::new()),
         };
         let holder =
             self.store.tracks.values().filter(|t| t.process.role != Role::Outside).max_by(|a, b| a.bytes().cmp(&b.bytes()));
         let who = holder
             .map_or(String::new(), |t| format!("; {} (pid {}) held {}", t.process.role.label(), t.process.pid, Bytes(t.bytes())));
+        let used = in_cgroup.and_then(|(cgroup, _)| self.limits.most_used.get(&cgroup.id));
         let place = if path.is_empty() { String::new() } else { format!(" ({path})") };
         let text = format!("killed by the kernel for memory at the {limit} limit of {}{place}{who}", Bytes(limit_bytes));
         let mut finding = Finding::new(Class::Oom, "ram", text);
         let mut numbers = BTreeMap::new();
         numbers.insert("oom_kills".to_owned(), counted as f64);
+        if let Some(used) = used {
+            numbers.insert("used".to_owned(), *used as f64);
+        }
         if let Some(track) = holder {
             numbers.insert("pid".to_owned(), f64::from(track.process.pid));
             numbers.insert("held".to_owned(), track.bytes() as f64);

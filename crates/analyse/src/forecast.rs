@@ -11,9 +11,20 @@ pub struct Limits {
     pub cgroups: BTreeMap<CgroupId, (Cgroup, Option<CgroupSample>)>,
     /// The machine.
     pub system: Option<SystemSample>,
+    /// The largest working set seen of each cgroup. Bytes.
+    pub most_used: BTreeMap<CgroupId, u64>,
 }
 
 impl Limits {
+    /// Takes a measurement of an announced cgroup.
+    pub fn measured(&mut self, sample: &CgroupSample) {
+        if let Some(entry) = self.cgroups.get_mut(&sample.id) {
+            entry.1 = Some(*sample);
+            let most = self.most_used.entry(sample.id).or_default();
+            *most = (*most).max(sample.working_set());
+        }
+    }
+
     /// All limits, the one with the least room first.
     pub fn all(&self) -> Vec<LimitReport> {
         let mut limits = Vec::new();
@@ -32,8 +43,8 @@ impl Limits {
         if let Some(system) = self.system {
             if system.total > 0 {
                 // Swap counts: the kernel kills only when that is used up, too.
-                let bytes = system.total + system.swap_total;
-                let used = system.total.saturating_sub(system.available) + system.swap_used;
+                let bytes = system.total.saturating_add(system.swap_total);
+                let used = system.total.saturating_sub(system.available).saturating_add(system.swap_used);
                 limits.push(LimitReport { name: "system".into(), bytes, used, path: String::new() });
             }
             if system.dev_shm_size > 0 {

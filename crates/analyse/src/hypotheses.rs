@@ -136,7 +136,7 @@ fn outside(run: &Analyser, assessment: &Assessment) -> Option<Hypothesis> {
         .filter(|s| s.role == Some(Role::Outside))
         .max_by(|a, b| a.judged.rate.total_cmp(&b.judged.rate))?;
     let track = run.store().tracks.get(&series.process?)?;
-    let who = format!("pid {} ({})", track.process.pid, track.process.command);
+    let who = format!("pid {} ({})", track.process.pid, track.process.name);
     let link = run.store().linked.get(&series.process?).map_or("", String::as_str);
     let (state, evidence) = if series.judged.grows() {
         (HypothesisState::Holds, format!("{who} grows by {}/s; {link}", Rate(series.judged.rate)))

@@ -70,7 +70,9 @@ pub fn roles(run: &Analyser, assessment: &Assessment) -> Vec<RoleReport> {
         tree.shm_bytes = tree.shm_bytes.max(run.dev_shm().peak() as u64);
         rows.push(tree);
     }
-    let shown = |role: &&Role| **role != Role::Outside || !store.linked.is_empty();
+    // A process may have been something else until more was known of it: a role that nobody has now says nothing.
+    let held = |role: Role| store.tracks.values().any(|t| t.process.role == role);
+    let shown = |role: &&Role| held(**role) && (**role != Role::Outside || !store.linked.is_empty());
     rows.extend(
         Role::ALL.iter().filter(shown).filter_map(|role| Some(row(run, assessment, Some(*role), store.roles.get(role)?))),
     );
@@ -104,10 +106,12 @@ pub fn floor_and_spike(run: &Analyser, total: &Pyramid) -> (f64, f64) {
     let all = total.windows();
     let windows = if run.over() { &all[..crate::floor::without_teardown(all, WIGGLE)] } else { all };
     let points = envelope(windows);
-    // The low tide of the last eighth: the very last value may be a spike that has not come back yet.
-    let floor = points.get(points.len().saturating_sub(1 + points.len() / 8)).map_or(0.0, |p| p.floor);
     let found = excursion::find(windows, &points, excursion::tolerance(windows, WIGGLE));
-    (floor, if found.longest_s > 0.0 { found.height } else { 0.0 })
+    // The low tide of the last cycle: the very last value may be a spike that has not come back yet.
+    let end_s = windows.last().map_or(0.0, |w| w.end_s);
+    let recent = windows.iter().rev().take_while(|w| w.end_s >= end_s - 1.25 * found.longest_s);
+    let floor = recent.map(|w| w.low).fold(f64::INFINITY, f64::min);
+    (if floor.is_finite() { floor } else { 0.0 }, if found.longest_s > 0.0 { found.height } else { 0.0 })
 }
 
 /// Changes below this are no spike and no tear-down. Bytes.

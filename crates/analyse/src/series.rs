@@ -62,7 +62,7 @@ impl Track {
     fn push(&mut self, t_s: f64, sample: &ProcSample, generation: u64, sharing: bool) {
         self.last_s = t_s;
         self.last = *sample;
-        self.anon.push(t_s, (sample.anon + sample.swap) as f64);
+        self.anon.push(t_s, sample.anon as f64 + sample.swap as f64);
         self.shmem.push(t_s, sample.shmem as f64);
         self.file.push(t_s, sample.file as f64);
         self.threads.push(t_s, f64::from(sample.threads));
@@ -92,9 +92,10 @@ impl Track {
     /// Its memory with shared pages counted once where PSS is known, else anonymous plus shared memory. Bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        let plain = self.last.anon + self.last.shmem + self.last.swap;
-        self.rollup
-            .map_or(plain, |(rollup, _)| (rollup.pss_anon + rollup.pss_shmem + self.last.swap).min(plain.max(rollup.pss_anon)))
+        let plain = self.last.anon.saturating_add(self.last.shmem).saturating_add(self.last.swap);
+        self.rollup.map_or(plain, |(rollup, _)| {
+            rollup.pss_anon.saturating_add(rollup.pss_shmem).saturating_add(self.last.swap).min(plain.max(rollup.pss_anon))
+        })
     }
 
     /// Seconds that it was seen alive.
@@ -118,7 +119,7 @@ impl Track {
 
 /// Anonymous plus shared memory of a sample, swapped out or not.
 fn own(sample: &ProcSample) -> f64 {
-    (sample.anon + sample.swap + sample.shmem) as f64
+    sample.anon as f64 + sample.swap as f64 + sample.shmem as f64
 }
 
 /// All processes of one role, or of the whole tree.
@@ -148,7 +149,7 @@ pub struct Store {
     pub tree: Group,
     /// Number of processes alive in the tree.
     pub alive: Pyramid,
-    /// Growth by copy-on-write of the whole tree.
+    /// Growth by copy-on-write of all forked children alive.
     pub copied: Pyramid,
     /// Memory of the whole tree with shared pages counted once (Pss_Anon + Pss_Shmem), while the set of processes
     /// stands still: a tree that is read while it forks shows false troughs.
@@ -213,10 +214,14 @@ impl Store {
         for sample in samples {
             let Some(track) = self.track(t_s, sample, sharing) else { continue };
             let sum = Sum { total: own(sample), grown: own(sample) - track.base, alive: 1, shm: sample.shmem };
-            copied = (copied.0 + track.copied_bytes, copied.1 || track.rollup.is_some());
+            // Of the children only: they take it with them when they go. Their parent's share rises as well while they
+            // copy, and falls back when they end, at a moment that is not counted; in it that would add up for ever.
+            if track.shares() {
+                copied = (copied.0 + track.copied_bytes, copied.1 || track.rollup.is_some());
+            }
             let role = track.process.role;
             if role != Role::Outside {
-                once = once.zip(track.rollup).map(|(sum, (rollup, _))| sum + (rollup.pss_anon + rollup.pss_shmem) as f64);
+                once = once.zip(track.rollup).map(|(sum, (rollup, _))| sum + rollup.pss_anon as f64 + rollup.pss_shmem as f64);
             }
             groups.entry(role).or_default().add(sum);
             if role != Role::Outside {
@@ -261,7 +266,7 @@ impl Sum {
         self.total += other.total;
         self.grown += other.grown;
         self.alive += other.alive;
-        self.shm += other.shm;
+        self.shm = self.shm.saturating_add(other.shm);
     }
 }
 

@@ -180,7 +180,12 @@ impl Watch {
         if let Some(for_s) = self.settings.for_s.filter(|for_s| self.clock.now_s() >= *for_s) {
             return Some(format!("--for {} is over", Seconds(for_s)));
         }
-        let decided = self.verdict.is_some_and(|verdict| verdict != Verdict::Undecided);
+        // "Likely" becomes "leak" or falls with more data, and a leak that comes once a minute hides from ten seconds.
+        let decided = match self.verdict {
+            Some(Verdict::Leak) => true,
+            Some(Verdict::NoLeak) => self.clock.now_s() >= LEVEL_FOR_SURE_S,
+            _ => false,
+        };
         (self.settings.until_verdict && decided).then(|| "the verdict is in (--until-verdict)".to_owned())
     }
 
@@ -259,6 +264,9 @@ impl Watch {
         }
     }
 }
+
+/// Seconds before which `--until-verdict` does not take "no leak" for an answer.
+const LEVEL_FOR_SURE_S: f64 = 60.0;
 
 fn host() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
