@@ -30,6 +30,9 @@ else
     cargo test --workspace --locked
 fi
 
+step 'seeds of the fuzzers'
+cargo test --manifest-path fuzz/Cargo.toml --locked --target-dir target/fuzz
+
 step 'documentation builds without warnings'
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked --quiet
 

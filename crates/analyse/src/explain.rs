@@ -325,7 +325,7 @@ fn overhead(run: &Analyser, assessment: &Assessment) -> Vec<Finding> {
             continue;
         }
         let alive: Vec<&Track> = run.store().tracks.values().filter(|t| t.process.role == *role && run.counts(t)).collect();
-        let bytes: u64 = alive.iter().map(|t| t.bytes().max(if t.last.rollup.is_some() { 0 } else { t.peak() as u64 })).sum();
+        let bytes: u64 = alive.iter().map(|t| t.bytes().max(if t.last.rollup.is_some() { 0 } else { t.peak() as u64 })).fold(0, u64::saturating_add);
         if alive.is_empty() || (bytes as f64) < WORTH_A_LINE {
             continue;
         }

@@ -120,12 +120,26 @@ impl Source {
             return Err(self.cannot(&format!("{} is larger than {}; give a part of it", self.name, Bytes(MAX_FOREIGN))));
         }
         let hints = Hints { columns: columns.to_vec(), name: self.name.clone() };
-        lowtide_ingest::read(&bytes, &hints).map_err(|error| self.cannot(&error))
+        let mut imported = lowtide_ingest::read(&bytes, &hints).map_err(|error| self.cannot(&error))?;
+        imported.events.iter_mut().for_each(mask);
+        Ok(imported)
     }
 
     fn cannot(&self, error: &dyn std::fmt::Display) -> Failure {
         // A copy's name says nothing to anybody.
         Failure::cannot(error.to_string().replace(&self.path.display().to_string(), &self.name))
+    }
+}
+
+/// Masks the secrets in the command lines of a file that another tool wrote.
+fn mask(event: &mut Event) {
+    match event {
+        Event::Start(info) => info.command = lowtide_collect::mask_secrets(&info.command),
+        Event::Process(process) => {
+            let words: Vec<String> = process.command.split(' ').map(str::to_owned).collect();
+            process.command = lowtide_collect::mask_secrets(&words).join(" ");
+        }
+        _ => {}
     }
 }
 

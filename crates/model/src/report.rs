@@ -416,7 +416,7 @@ impl Report {
                 .iter()
                 .filter(|process| process.end_s.is_none() && process.role != Role::Outside)
                 .map(|process| process.bytes)
-                .sum(),
+                .fold(0, u64::saturating_add),
         )
     }
 }
