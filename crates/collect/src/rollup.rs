@@ -18,8 +18,8 @@ use crate::parse::keyed;
 use crate::root::{Root, Scratch};
 use crate::sys;
 
-/// The part of a core that ticks and rollups may use together.
-const SHARE: f64 = 0.007;
+/// The part of a core that ticks and rollups may use together; the rest of the promised 1 % is for recording and judging.
+const SHARE: f64 = 0.004;
 /// The part of a core above which the reads pause, counting every thread of this process.
 const SHARE_IN_ALL: f64 = 0.01;
 /// CPU seconds at the start that do not count against [`SHARE_IN_ALL`]: reading options, opening the recording.
@@ -116,7 +116,7 @@ impl RollupBudget {
     pub fn spend(&mut self, now_s: f64, first_s: f64, spent_s: f64, wishes: &mut [Wish<'_>], root: &Root, scratch: &mut Scratch) {
         let passed = self.last_s.map_or(0.0, |last| (now_s - last).max(0.0));
         self.last_s = Some(now_s);
-        self.saved_s = (self.saved_s + passed * SHARE - spent_s).clamp(-MOST_SAVED_S, self.most_saved_s);
+        self.saved_s = (self.saved_s + passed * SHARE - spent_s).clamp(-MOST_SAVED_S / 2.0, self.most_saved_s);
         if !self.enabled || self.cpu_s() - GRACE_S > (now_s - first_s) * SHARE_IN_ALL {
             return;
         }

@@ -1,14 +1,16 @@
 //! Fakes for tests: a file system root with processes and cgroups that a test changes between two looks, and real
-//! child processes that say when they are ready and never outlive their test.
+//! child processes that say when they are ready and never outlive their test; a made-up run that is always busy.
 //!
 //! Panics are the way to fail here: everything in this crate runs inside of tests.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
+mod busy;
 mod cgroup;
 mod child;
 mod process;
 mod root;
 
+pub use busy::BusyRun;
 pub use cgroup::{FakeCgroupV1, FakeCgroupV2};
 pub use child::{Child, Orphan};
 pub use process::{FakeProcess, FakeRollup};

@@ -183,7 +183,8 @@ fn trainers_of(views: &[View<'_>], field: &[usize], sign: Sign) -> Vec<usize> {
     if sign != Sign::Library {
         return vec![most];
     }
-    let top = |index: usize| !field.iter().any(|other| is_ancestor(views, *other, index));
+    // Who has less than its own descendant more likely started it than is helped by it.
+    let top = |index: usize| !field.iter().any(|other| is_ancestor(views, *other, index)) && !is_ancestor(views, index, most);
     field.iter().copied().filter(|index| *index == most || (top(*index) && anon(*index) >= anon(most) / 4)).collect()
 }
 

@@ -133,9 +133,19 @@ fn a_wrapper_in_python_that_imports_torch_only_waits() {
     let by_cpu =
         [one(None, "python3 main.py", 150).torch().cpu(300), one(Some(0), "python3 main.py --inner", 180).torch().cpu(3000)];
     let by_memory = [one(None, "python3 main.py", 150).torch(), one(Some(0), "python3 main.py --inner", 900).torch()];
-    for mut tree in [by_cpu, by_memory] {
+    let not_yet_clear =
+        [one(None, "python3 main.py", 150).torch().cpu(200), one(Some(0), "python3 main.py --inner", 160).torch().cpu(300)];
+    for mut tree in [by_cpu, by_memory, not_yet_clear] {
         assert_eq!(roles(&mut tree), [Role::Launcher, Role::Trainer]);
     }
+}
+
+#[test]
+fn a_helper_that_outgrows_its_trainer_a_little_stays_a_helper() {
+    let mut tree = [one(None, TRAIN, 500).torch().cpu(9000), one(Some(0), "python3 evaluate.py", 300).torch().cpu(100)];
+    assert_eq!(roles(&mut tree), [Role::Trainer, Role::Other]);
+    tree[1].counters.anon = 600 * MIB;
+    assert_eq!(roles(&mut tree), [Role::Trainer, Role::Other]);
 }
 
 #[test]
