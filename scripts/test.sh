@@ -33,9 +33,6 @@ fi
 step 'seeds of the fuzzers'
 cargo test --manifest-path fuzz/Cargo.toml --locked --target-dir target/fuzz
 
-step 'documentation builds without warnings'
-RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked --quiet
-
 step 'Python environment'
 venv=$("$python" scripts/venv.py)
 echo "$venv"
