@@ -1,0 +1,46 @@
+//! The collector alone, once a second, and what each tick costs: `collector PID SECONDS OFFSET`.
+//!
+//! `OFFSET` is the fraction of a second after each full second at which to tick, so that several loops that watch the
+//! same processes take turns. `benches/cost.py` runs it beside psutil.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use lowtide_benches::process_cpu_s;
+use lowtide_collect::{Collector, Options};
+use lowtide_model::Event;
+use serde_json::json;
+
+fn main() -> anyhow::Result<()> {
+    let args: Vec<f64> = std::env::args().skip(1).filter_map(|arg| arg.parse().ok()).collect();
+    let [pid, seconds, offset] = args[..] else { anyhow::bail!("usage: collector PID SECONDS OFFSET") };
+    let options = Options { root: "/".into(), interval_s: 1.0, own_child: false, rollup: true };
+    let mut collector = Collector::new(pid as u32, options)?;
+    let start = Instant::now();
+    let (mut cpu_ms, mut processes, mut events) = (Vec::new(), 0, Vec::new());
+    while start.elapsed().as_secs_f64() < seconds {
+        wait_for(offset)?;
+        let now_s = start.elapsed().as_secs_f64();
+        let before_s = process_cpu_s();
+        collector.tick(now_s, &mut events);
+        cpu_ms.push((process_cpu_s() - before_s) * 1e3);
+        for event in events.drain(..) {
+            if let Event::Tick(tick) = event {
+                processes = tick.procs.len();
+            }
+        }
+    }
+    let cost = collector.cost(start.elapsed().as_secs_f64());
+    let answer = json!({"cpu_ms": cpu_ms, "rss": cost.rss_bytes, "processes": processes, "rollups": cost.rollup_reads,
+        "longest_rollup_ms": cost.longest_rollup_ms});
+    use std::io::Write;
+    writeln!(std::io::stdout(), "{answer}").context("nobody reads")
+}
+
+/// Sleeps until the next second's offset.
+fn wait_for(offset: f64) -> anyhow::Result<()> {
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64();
+    let wait_s = (offset - now_s.fract()).rem_euclid(1.0);
+    std::thread::sleep(Duration::from_secs_f64(if wait_s < 0.05 { wait_s + 1.0 } else { wait_s }));
+    Ok(())
+}
