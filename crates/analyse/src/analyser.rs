@@ -320,18 +320,18 @@ impl Analyser {
     /// Growth of the whole tree's memory with shared pages counted once, where it could be measured: bytes per second
     /// and its standard error, between two times.
     pub(crate) fn tree_growth(&self, since_s: f64, until_s: f64) -> Option<(f64, f64)> {
-        let inside = self.store.once.windows().iter().filter(|w| w.start_s >= since_s && w.end_s <= until_s);
+        let inside = self.store.tree.once.windows().iter().filter(|w| w.start_s >= since_s && w.end_s <= until_s);
         let points: Vec<(f64, f64)> = inside.map(|w| (w.low_at_s, w.low)).collect();
         let trend = crate::trend::fit(&points, 0.0)?;
         (trend.slope > 0.0).then_some((trend.slope, trend.error))
     }
 
     pub(crate) fn tree_floor(&self) -> f64 {
-        roles::floor_and_spike(self, &self.store.tree.total).0
+        roles::floor_and_spike(self, self.store.tree.memory()).0
     }
 
     pub(crate) fn tree_spike(&self) -> f64 {
-        roles::floor_and_spike(self, &self.store.tree.total).1
+        roles::floor_and_spike(self, self.store.tree.memory()).1
     }
 }
 

@@ -35,7 +35,10 @@ pub fn findings(run: &Analyser, assessment: &Assessment) -> Vec<Finding> {
     let mut findings = grouped(&assessment.growing()).iter().map(|group| growth(run, assessment, group)).collect::<Vec<_>>();
     findings.extend(stopped(run, assessment));
     findings.extend(excursions(run, assessment));
-    findings.extend(overhead(run, assessment));
+    let bounded =
+        findings.iter().find(|f| f.class == Class::BoundedGrowth).and_then(|f| f.process.as_ref()).map(|p| p.role_label.clone());
+    findings
+        .extend(overhead(run, assessment).into_iter().filter(|(label, _)| Some(*label) != bounded.as_deref()).map(|(_, f)| f));
     findings.extend(file_pages(run, assessment));
     findings
 }
@@ -96,7 +99,7 @@ fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding
     finding.process = Some(process_ref(run, first, group));
     finding.evidence = evidence(run, first);
     if unit == "bytes" && matches!(first.kind, Kind::Anonymous | Kind::Shmem | Kind::Processes) {
-        let above = run.store().tree.total.last().unwrap_or(0.0) - run.tree_floor();
+        let above = run.store().tree.memory().last().unwrap_or(0.0) - run.tree_floor();
         finding.oom =
             run.limits().forecast(rate, [rate - half, rate + half], above.max(0.0), run.tree_spike(), finding.resource == "shm");
     }
@@ -129,7 +132,11 @@ fn sentence(first: &Series, group: &[&Series], track: Option<&Track>) -> String 
         }
         Kind::Fds | Kind::Threads => {
             let what = if first.kind == Kind::Fds { "open file descriptors" } else { "threads" };
-            format!("{what} rose from {low:.0} to {:.0} in {span}", judged.floor)
+            let whose = track.map_or(String::new(), |t| format!(" of pid {}", t.process.pid));
+            format!("{what}{whose} rose from {low:.0} to {:.0} in {span}", judged.floor)
+        }
+        Kind::Shmem if first.role.is_none() => {
+            format!("/dev/shm: its low-water mark rose from {} to {} in {span}", Bytes(low as u64), Bytes(judged.floor as u64))
         }
         _ if first.copied => format!(
             "pages shared since the fork are being copied: {} in {span}, although the resident memory stays as it is",
@@ -313,7 +320,7 @@ fn excursions(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
 }
 
 /// Children whose cost is constant.
-fn overhead(run: &Analyser, assessment: &Assessment) -> Vec<Finding> {
+fn overhead(run: &Analyser, assessment: &Assessment) -> Vec<(&'static str, Finding)> {
     let level = |judged: &Judged| matches!(judged.outcome, Outcome::Flat | Outcome::Stopped | Outcome::TooShort);
     let mut findings = Vec::new();
     for (role, group) in &run.store().roles {
@@ -325,7 +332,10 @@ fn overhead(run: &Analyser, assessment: &Assessment) -> Vec<Finding> {
             continue;
         }
         let alive: Vec<&Track> = run.store().tracks.values().filter(|t| t.process.role == *role && run.counts(t)).collect();
-        let bytes: u64 = alive.iter().map(|t| t.bytes().max(if t.last.rollup.is_some() { 0 } else { t.peak() as u64 })).fold(0, u64::saturating_add);
+        let bytes: u64 = alive
+            .iter()
+            .map(|t| t.bytes().max(if t.last.rollup.is_some() { 0 } else { t.peak() as u64 }))
+            .fold(0, u64::saturating_add);
         if alive.is_empty() || (bytes as f64) < WORTH_A_LINE {
             continue;
         }
@@ -341,7 +351,7 @@ fn overhead(run: &Analyser, assessment: &Assessment) -> Vec<Finding> {
             rank: None,
             host: run.host(),
         });
-        findings.push(finding);
+        findings.push((role.label(), finding));
     }
     findings
 }
@@ -352,7 +362,8 @@ fn file_pages(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
     let largest = files.max_by(|a, b| a.judged.floor.total_cmp(&b.judged.floor))?;
     let judged = &largest.judged;
     let rose = if judged.grows() { judged.rise } else { judged.rose_before };
-    if rose < WORTH_A_LINE.max(0.1 * judged.floor) {
+    // Libraries are mapped files too: a torch maps more than a hundred MiB of them as it warms up.
+    if !judged.grows() && rose < (8.0 * WORTH_A_LINE).max(0.25 * judged.floor) {
         return None;
     }
     let mut finding = Finding::new(

@@ -80,7 +80,14 @@ pub fn roles(run: &Analyser, assessment: &Assessment) -> Vec<RoleReport> {
 }
 
 fn row(run: &Analyser, assessment: &Assessment, role: Option<Role>, group: &Group) -> RoleReport {
-    let (floor, spike) = floor_and_spike(run, &group.total);
+    let memory_of = group.memory();
+    let (floor, mut spike) = floor_and_spike(run, memory_of);
+    if let Some(role) = role {
+        // Of a role the highest spike of one process: births and deaths among many are none.
+        let own = assessment.series.iter().filter(|s| s.role == Some(role) && s.kind == Kind::Anonymous && !s.copied);
+        let came_back = own.map(|s| &s.judged.excursions).filter(|found| found.longest_s > 0.0).map(|found| found.height);
+        spike = came_back.fold(0.0, f64::max);
+    }
     let of_role = |wanted: &Option<Role>| role.is_none() && *wanted != Some(Role::Outside) || role.is_some() && *wanted == role;
     let memory = assessment.series.iter().filter(|s| of_role(&s.role) && matches!(s.kind, Kind::Anonymous | Kind::Shmem));
     let grown: Vec<_> = memory.clone().filter(|s| s.judged.grows() && !s.copied && s.role.is_some()).collect();
@@ -92,9 +99,9 @@ fn row(run: &Analyser, assessment: &Assessment, role: Option<Role>, group: &Grou
         label: role.map_or_else(|| "whole tree".to_owned(), |role| role.label().to_owned()),
         count: group.most,
         floor_bytes: floor as u64,
-        peak_bytes: group.total.peak() as u64,
+        peak_bytes: memory_of.peak() as u64,
         spike_bytes: spike as u64,
-        end_bytes: group.total.last().unwrap_or(0.0) as u64,
+        end_bytes: memory_of.last().unwrap_or(0.0) as u64,
         shm_bytes: group.shm_peak,
         growth: (!grown.is_empty()).then_some(growth),
         growth_upper: assessment.watched().filter(|judged| judged.tides > 0).map(|_| upper),

@@ -35,6 +35,8 @@ pub struct Track {
     /// The last measurement that had one, with the generation of the set of processes at that time.
     rollup: Option<(Rollup, u64)>,
     copied_bytes: f64,
+    /// The share of its memory that is its own by PSS, with the generation at which that was read.
+    share: Option<(f64, u64)>,
     /// Anonymous plus shared memory when first seen.
     base: f64,
 }
@@ -55,6 +57,7 @@ impl Track {
             last: *sample,
             rollup: None,
             copied_bytes: 0.0,
+            share: None,
             base: own(sample),
         }
     }
@@ -80,13 +83,21 @@ impl Track {
                 self.copied.push(t_s, self.copied_bytes.max(0.0));
             }
             self.rollup = Some((rollup, generation));
+            let pss = rollup.pss_anon as f64 + rollup.pss_shmem as f64 + sample.swap as f64;
+            self.share = Some((if own(sample) > 0.0 { (pss / own(sample)).min(1.0) } else { 1.0 }, generation));
         }
+    }
+
+    /// Its memory with shared pages counted once: the cheap counters of this moment by the share that was last read
+    /// while the set of processes was as it is now. Bytes.
+    fn once(&self, generation: u64) -> Option<f64> {
+        self.share.filter(|(_, at)| *at == generation).map(|(share, _)| own(&self.last) * share)
     }
 
     /// It may share pages with the process that it was forked from.
     #[must_use]
     pub fn shares(&self) -> bool {
-        !matches!(self.process.role, Role::Trainer | Role::Launcher | Role::ResourceTracker | Role::Outside)
+        shares(&self.process)
     }
 
     /// Its memory with shared pages counted once where PSS is known, else anonymous plus shared memory. Bytes.
@@ -117,6 +128,10 @@ impl Track {
     }
 }
 
+fn shares(process: &Process) -> bool {
+    !matches!(process.role, Role::Trainer | Role::Launcher | Role::ResourceTracker | Role::Outside)
+}
+
 /// Anonymous plus shared memory of a sample, swapped out or not.
 fn own(sample: &ProcSample) -> f64 {
     sample.anon as f64 + sample.swap as f64 + sample.shmem as f64
@@ -127,6 +142,10 @@ fn own(sample: &ProcSample) -> f64 {
 pub struct Group {
     /// Anonymous plus shared memory of those alive.
     pub total: Pyramid,
+    /// The same with shared pages counted once, where the set of processes stood still for long enough to tell.
+    pub once: Pyramid,
+    /// The last value of `once`, held back until the next tick shows that it was not read in the middle of a change.
+    pending: Option<(f64, f64)>,
     /// Growth of those alive since each was first seen: births and deaths leave it alone.
     pub grown: Pyramid,
     /// The most alive at one time.
@@ -151,10 +170,6 @@ pub struct Store {
     pub alive: Pyramid,
     /// Growth by copy-on-write of all forked children alive.
     pub copied: Pyramid,
-    /// Memory of the whole tree with shared pages counted once (Pss_Anon + Pss_Shmem), while the set of processes
-    /// stands still: a tree that is read while it forks shows false troughs.
-    pub once: Pyramid,
-    pending_once: Option<(f64, f64)>,
     /// Processes that came and went and are not kept.
     pub forgotten: u64,
     /// Outside processes that have to do with the run, with how.
@@ -197,44 +212,38 @@ impl Store {
     pub fn push(&mut self, t_s: f64, samples: &[ProcSample]) {
         let mut members: Vec<ProcId> = samples.iter().map(|sample| sample.id).collect();
         members.sort_unstable();
-        if members == self.members {
-            if let Some((t_s, bytes)) = self.pending_once.take() {
-                self.once.push(t_s, bytes);
-            }
-        } else {
+        let settled = members == self.members;
+        if !settled {
             self.generation += 1;
             self.members = members;
-            self.pending_once = None;
         }
-        let sharing = samples.iter().any(|sample| self.tracks.get(&sample.id).is_some_and(Track::shares));
-        let mut once = Some(0.0);
+        let known = |id: &ProcId| self.tracks.get(id).map(|track| &track.process).or_else(|| self.announced.get(id));
+        let sharing = samples.iter().any(|sample| known(&sample.id).is_some_and(shares));
+        let generation = self.generation;
         let mut groups: BTreeMap<Role, Sum> = BTreeMap::new();
         let mut tree = Sum::default();
         let mut copied = (0.0, false);
         for sample in samples {
             let Some(track) = self.track(t_s, sample, sharing) else { continue };
-            let sum = Sum { total: own(sample), grown: own(sample) - track.base, alive: 1, shm: sample.shmem };
+            let once = if sharing { track.once(generation) } else { Some(own(sample)) };
+            let sum = Sum { total: own(sample), once, grown: own(sample) - track.base, alive: 1, shm: sample.shmem };
             // Of the children only: they take it with them when they go. Their parent's share rises as well while they
             // copy, and falls back when they end, at a moment that is not counted; in it that would add up for ever.
             if track.shares() {
                 copied = (copied.0 + track.copied_bytes, copied.1 || track.rollup.is_some());
             }
             let role = track.process.role;
-            if role != Role::Outside {
-                once = once.zip(track.rollup).map(|(sum, (rollup, _))| sum + rollup.pss_anon as f64 + rollup.pss_shmem as f64);
-            }
             groups.entry(role).or_default().add(sum);
             if role != Role::Outside {
                 tree.add(sum);
             }
         }
         for (role, sum) in groups {
-            self.roles.entry(role).or_default().push(t_s, sum);
+            self.roles.entry(role).or_default().push(t_s, sum, settled);
         }
         if tree.alive > 0 {
-            self.tree.push(t_s, tree);
+            self.tree.push(t_s, tree, settled);
             self.alive.push(t_s, f64::from(tree.alive));
-            self.pending_once = once.map(|bytes| (t_s, bytes));
             if copied.1 && sharing {
                 self.copied.push(t_s, copied.0.max(0.0));
             }
@@ -253,25 +262,47 @@ impl Store {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Sum {
     total: f64,
+    once: Option<f64>,
     grown: f64,
     alive: u32,
     shm: u64,
 }
 
+impl Default for Sum {
+    fn default() -> Self {
+        Self { total: 0.0, once: Some(0.0), grown: 0.0, alive: 0, shm: 0 }
+    }
+}
+
 impl Sum {
     fn add(&mut self, other: Self) {
         self.total += other.total;
+        self.once = self.once.zip(other.once).map(|(a, b)| a + b);
         self.grown += other.grown;
         self.alive += other.alive;
         self.shm = self.shm.saturating_add(other.shm);
     }
 }
 
+/// Fewest windows of `once` that stand for the whole.
+const ENOUGH: usize = 8;
+
 impl Group {
-    fn push(&mut self, t_s: f64, sum: Sum) {
+    /// Its memory, shared pages counted once where that could be told.
+    #[must_use]
+    pub fn memory(&self) -> &Pyramid {
+        // One process alone shares with itself only; its share falls when it forks, which is no change of its memory.
+        if self.most > 1 && self.once.windows().len() >= ENOUGH { &self.once } else { &self.total }
+    }
+
+    fn push(&mut self, t_s: f64, sum: Sum, settled: bool) {
+        if let Some((t_s, bytes)) = self.pending.take().filter(|_| settled) {
+            self.once.push(t_s, bytes);
+        }
+        self.pending = sum.once.map(|bytes| (t_s, bytes));
         self.total.push(t_s, sum.total);
         self.grown.push(t_s, sum.grown.max(0.0));
         self.most = self.most.max(sum.alive);
