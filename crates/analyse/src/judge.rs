@@ -29,10 +29,11 @@ pub struct Ask {
 
 impl Ask {
     /// For bytes of memory. A healthy torch run drifts by single allocator chunks of 1 MiB (2 in 290 s were
-    /// measured), so a quantum is half of one and a verdict needs three.
+    /// measured): one such step is no growth, and a verdict needs half as much again in several rises, so that 5 MiB
+    /// per minute show in twenty seconds.
     #[must_use]
     pub fn bytes(ended: bool, fresh: bool) -> Self {
-        Self { quantum: 512.0 * 1024.0, least: 3.0 * 1024.0 * 1024.0, ended, fresh }
+        Self { quantum: 256.0 * 1024.0, least: 1.5 * 1024.0 * 1024.0, ended, fresh }
     }
 
     /// For shares of pages (PSS): they move with every fork and exit around, so a verdict needs more.
@@ -128,8 +129,8 @@ const POWER: f64 = 1.645;
 /// A line's squared residuals over those of "rises, then level", above which growth has stopped or may have.
 const BENT: f64 = 2.0;
 /// How much worse, as an F statistic on the blocks, "rose, and stopped in the last quarter" must be than a line:
-/// 4 is about the 7 % point, one-sided 3 %.
-const STOP_F: f64 = 4.0;
+/// 5 is about the 4 % point, one-sided 2 %.
+const STOP_F: f64 = 5.0;
 /// The same as an F statistic on the blocks; 10 is the 1 % point for one and 12 degrees of freedom.
 const BENT_F: f64 = 10.0;
 
@@ -183,7 +184,7 @@ pub fn judge(all: &[Window], ask: Ask) -> Judged {
     // minima, whose scatter says how much of a bend is noise.
     let bent = hinge.filter(|hinge| hinge.ratio >= BENT);
     let bent = bent.or_else(|| shape::hinge(&blocks, ask.quantum).filter(|hinge| hinge.f(blocks.len()) >= BENT_F));
-    if bent.is_some_and(|hinge| stopped(&mut judged, stretch, &hinge, ask)) {
+    if bent.is_some_and(|hinge| stopped(&mut judged, &windows[start..], stretch, &hinge, ask)) {
         return judged;
     }
     if grows(&judged, &trend, &rises, ask) {
@@ -336,13 +337,23 @@ fn grows(judged: &Judged, trend: &Trend, rises: &Rises, ask: Ask) -> bool {
     judged.t >= SIGNIFICANT && trend.slope * span >= ask.least.max(rises.swing) && rises.count >= 4 && !rises.one_step
 }
 
+/// Twice the rise of the minimum from the first to the second half of a time: of the values, not of the envelope,
+/// whose last points follow the last value up.
+fn rise_within(windows: &[Window], from_s: f64, to_s: f64) -> f64 {
+    let middle = f64::midpoint(from_s, to_s);
+    let low = |from: f64, to: f64| {
+        windows.iter().filter(|w| w.low_at_s >= from && w.low_at_s <= to).map(|w| w.low).fold(f64::INFINITY, f64::min)
+    };
+    let rise = 2.0 * (low(middle, to_s) - low(from_s, middle));
+    if rise.is_finite() { rise } else { 0.0 }
+}
+
 /// The envelope rose and is level since: how certain that is decides between "stopped" and "unclear".
 /// False where a line describes it better.
-fn stopped(judged: &mut Judged, stretch: &[Point], hinge: &Hinge, ask: Ask) -> bool {
+fn stopped(judged: &mut Judged, windows: &[Window], stretch: &[Point], hinge: &Hinge, ask: Ask) -> bool {
     let level_s = judged.until_s - hinge.at_s;
     let missing = hinge.slope * level_s;
-    let level: Vec<(f64, f64)> = stretch.iter().filter(|p| p.t_s >= hinge.at_s).map(|p| (p.t_s, p.floor)).collect();
-    let still_rising = level.last().map_or(0.0, |last| last.1 - level[0].1);
+    let still_rising = rise_within(windows, hinge.at_s, judged.until_s);
     let material = hinge.slope > 0.0 && missing >= ask.least.min(0.05 * judged.rise);
     if !material || still_rising > 0.3 * missing || hinge.level - stretch[0].floor < ask.least {
         return false;
