@@ -5,7 +5,7 @@ LOWTIDE := target/release/lowtide
 # Interpreters for the zoo, separated by commas; those without torch are left out. Empty: the one of `make venv`, and
 # the system's.
 PYTHONS ?= $(LOWTIDE_ZOO_PYTHONS)
-# Beginnings of zoo programs' names, separated by commas; empty: all.
+# Beginnings of names of zoo programs or benches, separated by commas; empty: all.
 ONLY ?=
 # How many zoo programs run at a time.
 JOBS ?= 2
@@ -36,6 +36,10 @@ zoo: $(LOWTIDE) ## Run every zoo program live and judge the verdicts (about an h
 .PHONY: zoo-traces
 zoo-traces: $(LOWTIDE) ## Judge the zoo's recorded traces, and the rules of others on them (ONLY=10,22).
 	$(PYTHON) zoo/traces.py --only "$(ONLY)" $(if $(ONLY),,--publish)
+
+.PHONY: bench
+bench: ## Measure what lowtide costs and how soon it sees; ten minutes on an idle machine (ONLY=cost,recording).
+	$(PYTHON) benches/run.py --only "$(ONLY)"
 
 # Always asked for: cargo knows best whether anything is to be built.
 .PHONY: $(LOWTIDE)

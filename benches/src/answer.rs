@@ -41,8 +41,8 @@ pub struct Goal {
     pub what: String,
     /// What it was.
     pub got: String,
-    /// Whether it held.
-    pub met: bool,
+    /// Whether it held; `None` where it could not be told.
+    pub met: Option<bool>,
 }
 
 /// A ratio that must hold on any machine.
@@ -59,7 +59,7 @@ pub struct Gate {
 impl Answer {
     /// Adds a goal.
     pub fn goal(&mut self, what: &str, got: String, met: bool) {
-        self.goals.push(Goal { what: what.to_owned(), got, met });
+        self.goals.push(Goal { what: what.to_owned(), got, met: Some(met) });
     }
 
     /// Adds a gate.

@@ -1,5 +1,6 @@
-//! The collector alone, once a second, and what each tick costs: `collector PID SECONDS OFFSET`.
+//! The collector alone, once a second, and what each tick costs: `collector PID SECONDS OFFSET counters|all`.
 //!
+//! `counters` reads no `smaps_rollup`; `all` reads as many as the budget allows, which is more where there are fewer.
 //! `OFFSET` is the fraction of a second after each full second at which to tick, so that several loops that watch the
 //! same processes take turns. `benches/cost.py` runs it beside psutil.
 
@@ -12,10 +13,11 @@ use lowtide_model::Event;
 use serde_json::json;
 
 fn main() -> anyhow::Result<()> {
-    let args: Vec<f64> = std::env::args().skip(1).filter_map(|arg| arg.parse().ok()).collect();
-    let [pid, seconds, offset] = args[..] else { anyhow::bail!("usage: collector PID SECONDS OFFSET") };
-    let options = Options { root: "/".into(), interval_s: 1.0, own_child: false, rollup: true };
-    let mut collector = Collector::new(pid as u32, options)?;
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [pid, seconds, offset, what] = &args[..] else { anyhow::bail!("usage: collector PID SECONDS OFFSET counters|all") };
+    let (pid, seconds, offset): (u32, f64, f64) = (pid.parse()?, seconds.parse()?, offset.parse()?);
+    let options = Options { root: "/".into(), interval_s: 1.0, own_child: false, rollup: what == "all" };
+    let mut collector = Collector::new(pid, options)?;
     let start = Instant::now();
     let (mut cpu_ms, mut processes, mut events) = (Vec::new(), 0, Vec::new());
     while start.elapsed().as_secs_f64() < seconds {

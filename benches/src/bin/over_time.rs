@@ -5,8 +5,8 @@
 //! three alike.
 
 use lowtide_analyse::Analyser;
-use lowtide_benches::{Answer, Table, median, milliseconds};
-use lowtide_model::{Event, ProcId, Process, Role};
+use lowtide_benches::{Answer, Table, busy_process, median, milliseconds};
+use lowtide_model::Event;
 use lowtide_testkit::BusyRun;
 
 const PROCESSES: u32 = 30;
@@ -31,7 +31,7 @@ impl Old {
         let mut old =
             Self { run: BusyRun::new(PROCESSES), analyser: Analyser::new(), push_us: Vec::new(), report_ms: Vec::new() };
         for id in 0..PROCESSES {
-            old.analyser.push(&Event::Process(process(id)));
+            old.analyser.push(&Event::Process(busy_process(id)));
         }
         for _ in 0..seconds {
             old.analyser.push(&Event::Tick(old.run.tick()));
@@ -82,19 +82,4 @@ fn main() -> anyhow::Result<()> {
     let ratio = median(&week.report_ms) / median(&minute.report_ms);
     answer.goal("report after a week costs at most twice that after a minute", format!("{ratio:.1} times"), ratio <= 2.0);
     answer.print()
-}
-
-fn process(id: u32) -> Process {
-    Process {
-        id: ProcId(id),
-        pid: 1000 + id,
-        ppid: 1000,
-        parent: (id > 0).then_some(ProcId(0)),
-        start_s: 0.0,
-        name: "python".to_owned(),
-        command: "python train.py".to_owned(),
-        role: if id == 0 { Role::Trainer } else { Role::DataloaderWorker },
-        role_reason: "made up".to_owned(),
-        rank: None,
-    }
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use lowtide_analyse::Analyser;
-use lowtide_benches::{Answer, Table, median, milliseconds};
-use lowtide_model::{Event, ExitStatus, Mode, ProcId, Process, Role, RunEnd, RunInfo, Signal};
+use lowtide_benches::{Answer, Table, busy_process, median, milliseconds};
+use lowtide_model::{Event, ExitStatus, Mode, RunEnd, RunInfo, Signal};
 use lowtide_record::{Health, Writer, stream};
 use lowtide_testkit::BusyRun;
 
@@ -74,7 +74,7 @@ fn record(path: &Path) -> anyhow::Result<(u64, Health)> {
         signal: Signal::AnonShmem,
     }));
     for id in 0..PROCESSES {
-        writer.append(&Event::Process(process(id)));
+        writer.append(&Event::Process(busy_process(id)));
     }
     let (mut run, mut largest) = (BusyRun::new(PROCESSES), 0);
     for second in 0..DAY_S {
@@ -92,21 +92,6 @@ fn record(path: &Path) -> anyhow::Result<(u64, Health)> {
     writer.append(&Event::End(RunEnd { t_s, status: ExitStatus::Code(0), reason: String::new(), oom_kills: 0 }));
     let health = writer.finish();
     Ok((largest.max(health.bytes), health))
-}
-
-fn process(id: u32) -> Process {
-    Process {
-        id: ProcId(id),
-        pid: 1000 + id,
-        ppid: 1000,
-        parent: (id > 0).then_some(ProcId(0)),
-        start_s: 0.0,
-        name: "python".to_owned(),
-        command: "python train.py".to_owned(),
-        role: if id == 0 { Role::Trainer } else { Role::DataloaderWorker },
-        role_reason: "made up".to_owned(),
-        rank: None,
-    }
 }
 
 /// What `lowtide report` does with a recording.

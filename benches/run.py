@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Run lowtide's own benches, show what they found and keep it in BENCHMARKS.md: `python3 benches/run.py [--only cost,recording]`.
+
+Each bench is a program of this folder that prints its answer as JSON (src/lib.rs says what is in it). Goals hold on an
+idle machine and are reported; gates are ratios to something measured in the same run. Exits with 1 where a gate does
+not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HERE = ROOT / "benches"
+sys.path.insert(0, str(ROOT / "zoo"))
+
+import tables  # noqa: E402  of the zoo
+
+PROGRAMS = ROOT / "target" / "release"
+MET = {True: "met", False: "**missed**", None: "not told"}
+BUSY = 1.0  # load average above which the numbers of the collector and of the loops are not the machine's own
+
+
+def commands(torch: str) -> dict[str, tuple[str, list[str]]]:
+    """Title and command of each bench, in the order in which they run."""
+    with_both = ["--lowtide", str(PROGRAMS / "lowtide"), "--programs", str(PROGRAMS)]
+    return {
+        "cost": ("What watching costs", [sys.executable, str(HERE / "cost.py"), *with_both]),
+        "held-up": ("How long a target is held up", [sys.executable, str(HERE / "held_up.py"), *with_both]),
+        "slow-down": (
+            "Slow-down of a training loop",
+            [sys.executable, str(HERE / "slow_down.py"), "--lowtide", str(PROGRAMS / "lowtide"), "--torch", torch],
+        ),
+        "recording": ("A day's recording", [str(PROGRAMS / "recording")]),
+        "over-time": ("The live verdict over time", [str(PROGRAMS / "over_time")]),
+        "verdicts": ("Analysis and verdicts on recorded traces", [str(PROGRAMS / "verdicts")]),
+        "detectable": ("The detectable rate", [str(PROGRAMS / "detectable")]),
+    }
+
+
+def build() -> None:
+    """Build lowtide and the benches."""
+    done = subprocess.run(["cargo", "build", "--release", "--locked", "-p", "lowtide", "-p", "lowtide-benches"], cwd=ROOT, check=False)
+    if done.returncode != 0:
+        sys.exit("the benches do not build: see above")
+
+
+def python_with_torch() -> str:
+    """The Python of the tests; empty where it cannot be made, and the loop in torch is left out."""
+    made = subprocess.run([sys.executable, str(ROOT / "scripts/venv.py")], stdout=subprocess.PIPE, text=True, check=False)
+    return made.stdout.strip() if made.returncode == 0 else ""
+
+
+def rendered(answer: dict) -> str:
+    """An answer as Markdown."""
+    parts = []
+    for table in answer["tables"]:
+        parts += [table["about"], tables.markdown(table["header"], table["rows"])]
+    lines = [f"- goal, {MET[goal['met']]}: {goal['what']}: {goal['got']}" for goal in answer["goals"]]
+    lines += [f"- gate, {'holds' if gate['holds'] else '**broken**'}: {gate['what']}: {gate['got']}" for gate in answer["gates"]]
+    return "\n\n".join([*parts, "\n".join(lines)])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="beginnings of names, separated by commas")
+    parser.add_argument("--no-publish", action="store_true", help="leave BENCHMARKS.md as it is")
+    args = parser.parse_args()
+    only = tuple(filter(None, args.only.split(","))) or ("",)
+    names = [name for name in commands("") if name.startswith(only)]
+    if not names:
+        sys.exit(f"no bench begins with {args.only}; there are {', '.join(commands(''))}")
+    build()
+    benches = commands(python_with_torch() if "slow-down" in names else "")
+    broken = []
+    for name in names:
+        title, command = benches[name]
+        load, start = os.getloadavg()[0], time.monotonic()
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode != 0:
+            broken.append(f"{name} failed: see above")
+            continue
+        answer = json.loads(done.stdout)
+        took = time.monotonic() - start
+        about = f"{tables.stamp(f'make bench ONLY={name}')}, {took:.0f} s; load average before it {load:.1f}"
+        if load > BUSY:
+            about += ": **the machine was busy, these numbers are not its own**"
+        body = f"{about}\n\n{rendered(answer)}"
+        print(f"\n== {title}\n\n{body}", flush=True)
+        if not args.no_publish:
+            tables.publish(f"bench-{name}", title, body)
+        broken += [f"{name}: {gate['what']}: {gate['got']}" for gate in answer["gates"] if not gate["holds"]]
+    if broken:
+        sys.exit("\nbroken:\n" + "\n".join(broken))
+
+
+if __name__ == "__main__":
+    main()
