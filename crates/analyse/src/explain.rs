@@ -1,6 +1,6 @@
 //! From what grows to findings and a verdict.
 
-use lowtide_model::{Bytes, Class, Cycle, Finding, Growth, Kind, ProcId, ProcessRef, Rate, Role, Seconds, Signal, Verdict};
+use lowtide_model::{Bytes, Class, Cycle, Finding, Growth, Kind, ProcId, ProcessRef, Role, Seconds, Signal, Verdict};
 
 use crate::analyser::Analyser;
 use crate::growth::{Assessment, Series};
@@ -358,25 +358,27 @@ fn overhead(run: &Analyser, assessment: &Assessment) -> Vec<(&'static str, Findi
 
 /// Pages of mapped files: the kernel drops them when it needs the room.
 fn file_pages(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
-    let files = assessment.series.iter().filter(|s| s.kind == Kind::File);
-    let largest = files.max_by(|a, b| a.judged.floor.total_cmp(&b.judged.floor))?;
-    let judged = &largest.judged;
-    let rose = if judged.grows() { judged.rise } else { judged.rose_before };
-    // Libraries are mapped files too: a torch maps more than a hundred MiB of them as it warms up.
-    if !judged.grows() && rose < (8.0 * WORTH_A_LINE).max(0.25 * judged.floor) {
+    // Libraries are mapped files too: what counts is what came after the start-up of the process's own memory.
+    let started = |id: ProcId| {
+        let own = assessment.series.iter().find(|s| s.process == Some(id) && s.kind == Kind::Anonymous && !s.copied)?;
+        Some(if own.judged.rose_before > 0.0 { own.judged.rose_from_to.0 } else { own.judged.since_s })
+    };
+    let rise = |s: &Series| {
+        let (id, track) = s.process.and_then(|id| Some((id, run.store().tracks.get(&id)?)))?;
+        let started = started(id)?;
+        let before = track.file.windows().iter().take_while(|w| w.start_s <= started).last()?.high;
+        Some((id, s.judged.floor, s.judged.floor - before))
+    };
+    let files = assessment.series.iter().filter(|s| s.kind == Kind::File).filter_map(rise);
+    let (id, floor, rose) = files.max_by(|a, b| a.2.total_cmp(&b.2))?;
+    if rose < (4.0 * WORTH_A_LINE).max(0.1 * floor) {
         return None;
     }
-    let mut finding = Finding::new(
-        Class::FileCache,
-        "ram",
-        format!(
-            "{} of mapped files became resident ({}/s now): the kernel drops them when it needs the room, no leak",
-            Bytes(rose as u64),
-            Rate(judged.rate)
-        ),
-    );
+    let text =
+        format!("{} of mapped files became resident: the kernel drops them when it needs the room, no leak", Bytes(rose as u64));
+    let mut finding = Finding::new(Class::FileCache, "ram", text);
     finding.kind = Some(Kind::File);
     finding.bytes = Some(rose as u64);
-    finding.process = reference(run, largest.process, None);
+    finding.process = reference(run, Some(id), None);
     Some(finding)
 }

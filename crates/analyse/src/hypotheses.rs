@@ -9,9 +9,7 @@ use crate::judge::Outcome;
 /// Weighs the usual suspects of a run whose memory climbs.
 pub fn weigh(run: &Analyser, assessment: &Assessment) -> Vec<Hypothesis> {
     let mut all = vec![trainer(assessment), workers(run, assessment), spikes(assessment)];
-    all.extend(
-        [copies(run, assessment), files(assessment), processes(run, assessment), outside(run, assessment)].into_iter().flatten(),
-    );
+    all.extend([copies(run, assessment), processes(run, assessment), outside(run, assessment)].into_iter().flatten());
     all
 }
 
@@ -101,20 +99,6 @@ fn copies(run: &Analyser, assessment: &Assessment) -> Option<Hypothesis> {
     let (state, evidence) = state(copied);
     let action = "keep the Dataset's index in numpy arrays or tensors instead of Python objects, whose reference counts are written on every read";
     forked.then(|| say("workers copying pages that they share (copy-on-write)", state, evidence, action))
-}
-
-fn files(assessment: &Assessment) -> Option<Hypothesis> {
-    let grows = assessment
-        .series
-        .iter()
-        .find(|s| s.kind == Kind::File && s.judged.rise + s.judged.rose_before > 16.0 * 1024.0 * 1024.0)?;
-    let evidence = format!("{} of file pages are resident; they are not counted as growth", Bytes(grows.judged.floor as u64));
-    Some(say(
-        "mapped files becoming resident",
-        HypothesisState::Holds,
-        evidence,
-        "nothing: the kernel drops them when it needs the room",
-    ))
 }
 
 fn processes(run: &Analyser, assessment: &Assessment) -> Option<Hypothesis> {

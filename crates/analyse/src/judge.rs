@@ -20,6 +20,8 @@ pub struct Ask {
     pub quantum: f64,
     /// The least growth worth a verdict.
     pub least: f64,
+    /// The least growth grows with the time watched, as the drift of an allocator does.
+    pub drifts: bool,
     /// The series is over: look for a tear-down.
     pub ended: bool,
     /// It began from nothing: its first steep rise is start-up. (A forked child, or a process that was attached to,
@@ -33,19 +35,31 @@ impl Ask {
     /// per minute show in twenty seconds.
     #[must_use]
     pub fn bytes(ended: bool, fresh: bool) -> Self {
-        Self { quantum: 256.0 * 1024.0, least: 1.5 * 1024.0 * 1024.0, ended, fresh }
+        Self { quantum: 256.0 * 1024.0, least: 1.5 * 1024.0 * 1024.0, drifts: true, ended, fresh }
     }
 
     /// For shares of pages (PSS): they move with every fork and exit around, so a verdict needs more.
     #[must_use]
     pub fn shares(ended: bool) -> Self {
-        Self { quantum: 1024.0 * 1024.0, least: 8.0 * 1024.0 * 1024.0, ended, fresh: false }
+        Self { quantum: 1024.0 * 1024.0, least: 8.0 * 1024.0 * 1024.0, drifts: true, ended, fresh: false }
     }
 
     /// For counts of processes, threads and file descriptors.
     #[must_use]
     pub fn count(ended: bool) -> Self {
-        Self { quantum: 0.9, least: 5.0, ended, fresh: false }
+        Self { quantum: 0.9, least: 5.0, drifts: false, ended, fresh: false }
+    }
+}
+
+/// Seconds for which the least growth is enough as it stands.
+const DRIFT_S: f64 = 30.0;
+
+impl Ask {
+    /// The same with the least growth for so many seconds. Single chunks come and stay at random moments, so what a
+    /// healthy run drifts by grows with the root of time: 1.5 MiB in half a minute, 16 MiB in an hour, 80 MiB in a day.
+    fn over(self, seconds: f64) -> Self {
+        let factor = if self.drifts { (seconds / DRIFT_S).sqrt().max(1.0) } else { 1.0 };
+        Self { least: self.least * factor, ..self }
     }
 }
 
@@ -129,8 +143,8 @@ const POWER: f64 = 1.645;
 /// A line's squared residuals over those of "rises, then level", above which growth has stopped or may have.
 const BENT: f64 = 2.0;
 /// How much worse, as an F statistic on the blocks, "rose, and stopped in the last quarter" must be than a line:
-/// 5 is about the 4 % point, one-sided 2 %.
-const STOP_F: f64 = 5.0;
+/// 8 is about the 1 % point.
+const STOP_F: f64 = 8.0;
 /// The same as an F statistic on the blocks; 10 is the 1 % point for one and 12 degrees of freedom.
 const BENT_F: f64 = 10.0;
 
@@ -140,6 +154,7 @@ pub fn judge(all: &[Window], ask: Ask) -> Judged {
     let kept = if ask.ended { without_teardown(all, ask.quantum) } else { all.len() };
     let windows = &all[..kept];
     let points = envelope(windows);
+    let ask = ask.over(windows.last().map_or(0.0, |w| w.end_s - windows[0].start_s));
     let tolerance = excursion::tolerance(windows, ask.least.max(late_rise(&points) / 3.0));
     let excursions = excursion::find(windows, &points, tolerance);
     let mut judged = empty(windows, &points, excursions);
@@ -184,7 +199,7 @@ pub fn judge(all: &[Window], ask: Ask) -> Judged {
     // minima, whose scatter says how much of a bend is noise.
     let bent = hinge.filter(|hinge| hinge.ratio >= BENT);
     let bent = bent.or_else(|| shape::hinge(&blocks, ask.quantum).filter(|hinge| hinge.f(blocks.len()) >= BENT_F));
-    if bent.is_some_and(|hinge| stopped(&mut judged, &windows[start..], stretch, &hinge, ask)) {
+    if bent.is_some_and(|hinge| stopped(&mut judged, &windows[start..], stretch, &hinge, &warm_up, ask)) {
         return judged;
     }
     if grows(&judged, &trend, &rises, ask) {
@@ -350,7 +365,7 @@ fn rise_within(windows: &[Window], from_s: f64, to_s: f64) -> f64 {
 
 /// The envelope rose and is level since: how certain that is decides between "stopped" and "unclear".
 /// False where a line describes it better.
-fn stopped(judged: &mut Judged, windows: &[Window], stretch: &[Point], hinge: &Hinge, ask: Ask) -> bool {
+fn stopped(judged: &mut Judged, windows: &[Window], stretch: &[Point], hinge: &Hinge, warm_up: &WarmUp, ask: Ask) -> bool {
     let level_s = judged.until_s - hinge.at_s;
     let missing = hinge.slope * level_s;
     let still_rising = rise_within(windows, hinge.at_s, judged.until_s);
@@ -359,11 +374,11 @@ fn stopped(judged: &mut Judged, windows: &[Window], stretch: &[Point], hinge: &H
         return false;
     }
     let needed = level_needed(longest_pause(stretch, hinge.at_s, ask), hinge.at_s - judged.since_s);
-    if still_rising > ask.least {
+    if still_rising > 2.0 * ask.least {
         unclear(judged, "it rose fast and may go on slowly", level_s);
     } else if level_s >= needed && missing >= ask.least {
-        judged.rose_before = hinge.level - stretch[0].floor;
-        judged.rose_from_to = (judged.since_s, hinge.at_s);
+        judged.rose_before = warm_up.rise + hinge.level - stretch[0].floor;
+        judged.rose_from_to = (if warm_up.rise > 0.0 { warm_up.from_to.0 } else { judged.since_s }, hinge.at_s);
         judged.since_s = hinge.at_s;
         judged.rate = 0.0;
         judged.outcome = Outcome::Stopped;
@@ -416,7 +431,9 @@ fn level(judged: &mut Judged, trend: &Trend, rises: &Rises, warm_up: &WarmUp, st
     let rise = trend.slope * span;
     let suspicious = judged.t >= 2.5 && rises.count >= 3 && !rises.one_step && rise > ask.quantum;
     if suspicious {
-        let by_size = (ask.least / trend.slope.max(1e-12) - span).max(0.0);
+        // The least growth grows with the root of time, the growth with time: they meet at the square.
+        let short = ask.least / (trend.slope * span).max(1e-12);
+        let by_size = span * (if ask.drifts { short * short } else { short } - 1.0).max(0.0);
         // The error of a slope falls with the 1.5th power of the time watched.
         let by_noise = span * ((SIGNIFICANT / judged.t).max(1.0).powf(2.0 / 3.0) - 1.0);
         return unclear(judged, "it may grow slowly", by_size.max(by_noise).max(CLAIM_S - span).max(5.0));

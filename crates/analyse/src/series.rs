@@ -35,8 +35,8 @@ pub struct Track {
     /// The last measurement that had one, with the generation of the set of processes at that time.
     rollup: Option<(Rollup, u64)>,
     copied_bytes: f64,
-    /// The share of its memory that is its own by PSS, with the generation at which that was read.
-    share: Option<(f64, u64)>,
+    /// The share of its memory that is its own by PSS, as last read.
+    share: Option<f64>,
     /// Anonymous plus shared memory when first seen.
     base: f64,
 }
@@ -83,15 +83,26 @@ impl Track {
                 self.copied.push(t_s, self.copied_bytes.max(0.0));
             }
             self.rollup = Some((rollup, generation));
-            let pss = rollup.pss_anon as f64 + rollup.pss_shmem as f64 + sample.swap as f64;
-            self.share = Some((if own(sample) > 0.0 { (pss / own(sample)).min(1.0) } else { 1.0 }, generation));
+            self.share = Some(self.share_of(sample, rollup));
         }
     }
 
-    /// Its memory with shared pages counted once: the cheap counters of this moment by the share that was last read
-    /// while the set of processes was as it is now. Bytes.
-    fn once(&self, generation: u64) -> Option<f64> {
-        self.share.filter(|(_, at)| *at == generation).map(|(share, _)| own(&self.last) * share)
+    /// The share of its memory that counts as its own. By private pages where those are known, with what a child shares
+    /// counted at its parent: unlike PSS that holds while siblings come, so that a rare look suffices. Else by PSS.
+    fn share_of(&self, sample: &ProcSample, rollup: Rollup) -> f64 {
+        let all = own(sample);
+        let mine = match rollup.private_dirty {
+            0 => rollup.pss_anon as f64 + rollup.pss_shmem as f64 + sample.swap as f64,
+            _ if !self.shares() => all,
+            private => private as f64 + rollup.pss_shmem as f64 + sample.swap as f64,
+        };
+        if all > 0.0 { (mine / all).min(1.0) } else { 1.0 }
+    }
+
+    /// Its memory with shared pages counted once: the cheap counters of this moment by the share that was last read.
+    /// Where it was not read yet, by `guess`. Bytes.
+    fn once(&self, guess: Option<f64>) -> Option<f64> {
+        self.share.or(guess).map(|share| own(&self.last) * share)
     }
 
     /// It may share pages with the process that it was forked from.
@@ -100,13 +111,10 @@ impl Track {
         shares(&self.process)
     }
 
-    /// Its memory with shared pages counted once where PSS is known, else anonymous plus shared memory. Bytes.
+    /// Its memory with shared pages counted once where that is known, else anonymous plus shared memory. Bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        let plain = self.last.anon.saturating_add(self.last.shmem).saturating_add(self.last.swap);
-        self.rollup.map_or(plain, |(rollup, _)| {
-            rollup.pss_anon.saturating_add(rollup.pss_shmem).saturating_add(self.last.swap).min(plain.max(rollup.pss_anon))
-        })
+        (own(&self.last) * self.share.unwrap_or(1.0)) as u64
     }
 
     /// Seconds that it was seen alive.
@@ -219,13 +227,16 @@ impl Store {
         }
         let known = |id: &ProcId| self.tracks.get(id).map(|track| &track.process).or_else(|| self.announced.get(id));
         let sharing = samples.iter().any(|sample| known(&sample.id).is_some_and(shares));
-        let generation = self.generation;
+        // A child that was just forked shares as its siblings do.
+        let siblings = samples.iter().filter_map(|s| self.tracks.get(&s.id).filter(|track| track.shares())?.share);
+        let mut siblings: Vec<f64> = siblings.collect();
+        let guess = (!siblings.is_empty()).then(|| crate::trend::median(&mut siblings));
         let mut groups: BTreeMap<Role, Sum> = BTreeMap::new();
         let mut tree = Sum::default();
         let mut copied = (0.0, false);
         for sample in samples {
             let Some(track) = self.track(t_s, sample, sharing) else { continue };
-            let once = if sharing { track.once(generation) } else { Some(own(sample)) };
+            let once = if sharing { track.once(guess) } else { Some(own(sample)) };
             let sum = Sum { total: own(sample), once, grown: own(sample) - track.base, alive: 1, shm: sample.shmem };
             // Of the children only: they take it with them when they go. Their parent's share rises as well while they
             // copy, and falls back when they end, at a moment that is not counted; in it that would add up for ever.
@@ -289,13 +300,17 @@ impl Sum {
 
 /// Fewest windows of `once` that stand for the whole.
 const ENOUGH: usize = 8;
+/// Seconds after which `once` is out of date.
+const STALE_S: f64 = 15.0;
 
 impl Group {
     /// Its memory, shared pages counted once where that could be told.
     #[must_use]
     pub fn memory(&self) -> &Pyramid {
+        let (once, all) = (self.once.windows(), self.total.windows());
+        let fresh = once.last().zip(all.last()).is_some_and(|(once, all)| all.end_s - once.end_s <= STALE_S);
         // One process alone shares with itself only; its share falls when it forks, which is no change of its memory.
-        if self.most > 1 && self.once.windows().len() >= ENOUGH { &self.once } else { &self.total }
+        if self.most > 1 && once.len() >= ENOUGH && fresh { &self.once } else { &self.total }
     }
 
     fn push(&mut self, t_s: f64, sum: Sum, settled: bool) {

@@ -303,8 +303,8 @@ fn with_leak(csv: &str, rate: f64) -> String {
             if *pid == cells[1] {
                 // rss, pss, uss, anon and pss_anon, by whole pages as a heap grows.
                 let more = (((t - *start) * rate) as u64) & !4095;
-                for column in 5..=9 {
-                    cells[column] = (cells[column].parse::<u64>().expect("bytes") + more).to_string();
+                for cell in &mut cells[5..=9] {
+                    *cell = (cell.parse::<u64>().expect("bytes") + more).to_string();
                 }
             }
         }
