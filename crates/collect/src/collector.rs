@@ -4,21 +4,20 @@ use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 
-use lowtide_model::{CgroupSample, Event, Exit, Note, NoteKind, ProcId, ProcSample, Role, SystemSample, Tick, WatchCost};
+use lowtide_model::{CgroupSample, Event, Exit, Note, NoteKind, ProcId, ProcSample, SystemSample, Tick, WatchCost};
 
 use crate::cgroup::Cgroups;
 use crate::error::CollectError;
-use crate::facts::Facts;
 use crate::handle::Handle;
 use crate::identify::Identifier;
-use crate::members::{Announced, MOST_MEMBERS, Members};
-use crate::outside::{Outside, Suspect, Used};
+use crate::members::{MOST_MEMBERS, Members};
+use crate::outside::Used;
 use crate::parse::stat::Stat;
-use crate::roles::Part;
 use crate::rollup::{RollupBudget, Wish};
 use crate::root::{Root, Scratch};
-use crate::sample::{self, Look};
+use crate::sample;
 use crate::scan::Scanner;
+use crate::suspects::{Around, Suspects};
 use crate::sys;
 use crate::system::{self, System};
 
@@ -53,8 +52,7 @@ pub struct Collector {
     budget: RollupBudget,
     cgroups: Cgroups,
     system: System,
-    outside: Outside,
-    suspects: BTreeMap<u32, Announced>,
+    suspects: Suspects,
     noted: HashSet<&'static str>,
     scratch: Scratch,
     polls: Vec<libc::pollfd>,
@@ -89,8 +87,7 @@ impl Collector {
             budget: RollupBudget::new(options.rollup, options.interval_s),
             cgroups: Cgroups::new(&root, target_pid, &mut scratch),
             system: System::new(&root, target_pid),
-            outside: Outside::default(),
-            suspects: BTreeMap::new(),
+            suspects: Suspects::new(&root, target_pid, &mut scratch),
             noted: HashSet::new(),
             polls: Vec::new(),
             found: Vec::new(),
@@ -119,8 +116,17 @@ impl Collector {
         self.identifier.update(&mut self.members, &self.root, now_s, &mut self.scratch, out);
         let (system, cgroups) = self.read_limits(now_s, out);
         if let Some(mut samples) = pass {
-            let used = used(&samples, system, &cgroups);
-            self.look_outside(now_s, used, &mut samples, out);
+            let mut around = Around {
+                root: &self.root,
+                now_s,
+                used: used(&samples, system, &cgroups),
+                members: &mut self.members,
+                cgroups: &self.cgroups,
+                limits: &cgroups,
+                keep: self.kept_at_most > 0,
+                scratch: &mut self.scratch,
+            };
+            self.suspects.look(&mut around, &mut samples, out);
             let spent_s = (sys::thread_cpu_ns() - cpu) as f64 * 1e-9;
             self.read_rollups(now_s, first_s, spent_s, &mut samples, out);
             out.push(Event::Tick(Tick { t_s: now_s, procs: samples, system, cgroups }));
@@ -161,12 +167,11 @@ impl Collector {
         })
     }
 
-    /// Says that a child of ours is none of the run: a command that we start ourselves while we are the run's reaper.
-    /// To be called before the next tick.
+    /// Says that a child of ours is none of the run, nor what descends from it: a command that we start ourselves while
+    /// we are the run's reaper. To be called before the next tick.
     pub fn ignore_child(&mut self, pid: u32) {
-        if let Some(stat) = self.root.stat(pid, &mut self.scratch) {
-            self.members.ignore(&stat);
-        }
+        let start_ticks = self.root.stat(pid, &mut self.scratch).map(|stat| stat.start_ticks);
+        self.members.ignore(pid, start_ticks);
     }
 
     /// Ticks that were dropped since processes kept ending while they were read.
@@ -240,46 +245,6 @@ impl Collector {
             self.note(now_s, NoteKind::Unavailable, "cgroup", &why, out);
         }
         (system, cgroups)
-    }
-
-    fn look_outside(&mut self, now_s: f64, used: Used, samples: &mut Vec<ProcSample>, out: &mut Vec<Event>) {
-        let (members, suspects) = (&self.members, &self.suspects);
-        let ours = |pid: u32| members.alive.contains_key(&pid) || suspects.contains_key(&pid);
-        for suspect in self.outside.look(&self.root, now_s, used, ours, &mut self.scratch) {
-            self.name_suspect(now_s, suspect, out);
-        }
-        let mut gone = Vec::new();
-        for (pid, process) in &mut self.suspects {
-            match sample::read_one(*pid, process, &self.root, &mut self.scratch) {
-                Look::Sample(sample) => samples.push(sample),
-                Look::NoMemory => {}
-                Look::Ended => gone.push(*pid),
-            }
-        }
-        for id in gone.iter().filter_map(|pid| self.suspects.remove(pid)).map(|process| process.id) {
-            out.push(Event::Exit(Exit { id, t_s: now_s }));
-        }
-    }
-
-    fn name_suspect(&mut self, now_s: f64, suspect: Suspect, out: &mut Vec<Event>) {
-        let (root, scratch) = (&self.root, &mut self.scratch);
-        let ticks = sys::ticks_per_second();
-        let (Some(stat), Some(uptime_s)) = (root.stat(suspect.pid, scratch), root.uptime_s(scratch)) else { return };
-        let start_s = now_s - (uptime_s - stat.start_ticks as f64 / ticks);
-        // Younger than our first look at its pid: somebody else had it then.
-        if start_s > suspect.since_s + 0.1 {
-            return;
-        }
-        let id = self.members.next_id();
-        let handle = Handle::open(root, &stat, self.kept_at_most > 0, scratch);
-        let mut process =
-            Announced::new(id, (stat.pid, stat.ppid, None), start_s, handle, Facts::read(root, &stat, None, scratch));
-        process.part = Part { role: Role::Outside, reason: suspect.reason.clone(), rank: None };
-        let event = process.event();
-        let text = format!("pid {} ({}) grows and is {}", suspect.pid, event.name, suspect.reason);
-        out.push(Event::Process(event));
-        out.push(Event::Note(Note { t_s: now_s, kind: NoteKind::Outside, text, process: Some(id) }));
-        self.suspects.insert(suspect.pid, process);
     }
 
     fn read_rollups(&mut self, now_s: f64, first_s: f64, spent_s: f64, samples: &mut [ProcSample], out: &mut Vec<Event>) {

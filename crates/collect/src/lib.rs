@@ -14,6 +14,7 @@ mod facts;
 mod find;
 mod handle;
 mod identify;
+mod link;
 mod members;
 mod outside;
 mod parse;
@@ -23,6 +24,7 @@ mod root;
 mod sample;
 mod scan;
 mod secrets;
+mod suspects;
 mod sys;
 mod system;
 

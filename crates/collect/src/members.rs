@@ -19,6 +19,8 @@ use crate::root::{Root, Scratch};
 pub const YOUNG_S: f64 = 0.5;
 /// At most this many live processes are watched at one time.
 pub const MOST_MEMBERS: usize = 4096;
+/// And at most so many are remembered that are none of the run.
+const MOST_IGNORED: usize = 4096;
 
 /// One process of the run.
 #[derive(Debug)]
@@ -160,14 +162,20 @@ impl Members {
         }
     }
 
-    /// Never takes this child of ours.
-    pub fn ignore(&mut self, stat: &Stat) {
-        self.ignored.push((stat.pid, stat.start_ticks));
+    /// Never takes this child of ours, nor what descends from it. `start_ticks` where it can still be told.
+    pub fn ignore(&mut self, pid: u32, start_ticks: Option<u64>) {
+        self.ignored.push((pid, start_ticks.unwrap_or(self.target_start)));
+    }
+
+    /// Whether a pid was last seen to be somebody that is never taken.
+    pub fn is_ignored(&self, pid: u32) -> bool {
+        !self.alive.contains_key(&pid) && self.ignored.iter().any(|(ignored, _)| *ignored == pid)
     }
 
     /// Takes those of the found processes that belong to the run.
     pub fn adopt(&mut self, found: &mut Vec<Stat>, root: &Root, scratch: &mut Scratch) {
         found.retain(|stat| !stat.ended() && stat.pid != std::process::id() && stat.pid > 0);
+        self.ignore_descendants(found);
         // A grandchild may stand before its parent in the list: repeat while somebody was taken.
         loop {
             let before = found.len();
@@ -179,6 +187,32 @@ impl Members {
                 !taken
             });
             if found.len() == before || found.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Children of the ignored are ignored: as orphans they come to us like those of the run.
+    fn ignore_descendants(&mut self, found: &[Stat]) {
+        if self.ignored.is_empty() || self.reaper.is_none() {
+            return;
+        }
+        loop {
+            let before = self.ignored.len();
+            let of_ignored = |stat: &&Stat| {
+                let older = |pid: u32| {
+                    !self.alive.contains_key(&pid)
+                        && self.ignored.iter().any(|(ignored, start)| *ignored == pid && *start <= stat.start_ticks)
+                };
+                let known = self.ignored.contains(&(stat.pid, stat.start_ticks)) || self.alive.contains_key(&stat.pid);
+                !known && (older(stat.ppid) || (stat.session > 0 && older(stat.session)))
+            };
+            let new: Vec<(u32, u64)> = found.iter().filter(of_ignored).map(|stat| (stat.pid, stat.start_ticks)).collect();
+            self.ignored.extend(new);
+            if self.ignored.len() > MOST_IGNORED {
+                self.ignored.drain(..MOST_IGNORED / 2);
+            }
+            if self.ignored.len() <= before {
                 return;
             }
         }

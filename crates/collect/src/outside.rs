@@ -2,7 +2,8 @@
 //!
 //! A watched command is often only a client: the job it sends runs in a server that was there before and is no child of
 //! it. The machine's memory (or the cgroup's) then grows while the tree's does not. All processes are looked at now and
-//! then, by the cheapest file there is, and whoever grew steadily is named.
+//! then, by the cheapest file there is, and whoever grew steadily is a suspect. What becomes of suspects is told in
+//! `suspects.rs`.
 
 use std::collections::HashMap;
 
@@ -12,8 +13,6 @@ use crate::parse::number;
 use crate::root::{Root, Scratch};
 use crate::sys;
 
-/// At most this many are named in one run.
-pub const MOST_SUSPECTS: usize = 3;
 /// Seconds between looks at all processes while nothing grows outside, and once something does; and the part of a core
 /// that they may cost at most.
 const IDLE_LOOK_S: f64 = 20.0;
@@ -25,12 +24,14 @@ const NOTICEABLE: u64 = 8 << 20;
 const LEAST_OUTSIDE: u64 = 48 << 20;
 /// The share of the whole growth that must lie outside.
 const LEAST_SHARE: f64 = 0.5;
-/// A suspect's own growth: this much, and this part of what grew outside.
+/// A suspect's own growth; and the part of what grew outside from which on it explains that growth by itself.
 const LEAST_OWN: u64 = 16 << 20;
 const LEAST_PART: f64 = 0.2;
 /// It grew in this part of the looks, of which there must be some.
 const LEAST_RISES: f64 = 0.6;
 const LEAST_LOOKS: u32 = 4;
+/// Suspects of one look, the largest first.
+const MOST_AT_ONCE: usize = 16;
 /// Processes remembered.
 const MOST_TRACKED: usize = 65_536;
 
@@ -64,6 +65,8 @@ pub struct Suspect {
     pub pid: u32,
     /// Seconds after the run's start when it was first looked at.
     pub since_s: f64,
+    /// It alone is a large part of what grew outside.
+    pub large: bool,
     /// In words.
     pub reason: String,
 }
@@ -77,17 +80,16 @@ pub struct Outside {
     /// The rest after the last look that keeps their cost within its share.
     rest_s: f64,
     pids: Vec<u32>,
-    named: usize,
 }
 
 impl Default for Outside {
     fn default() -> Self {
-        Self { tracks: HashMap::new(), base: None, last_s: f64::NEG_INFINITY, rest_s: 0.0, pids: Vec::new(), named: 0 }
+        Self { tracks: HashMap::new(), base: None, last_s: f64::NEG_INFINITY, rest_s: 0.0, pids: Vec::new() }
     }
 }
 
 impl Outside {
-    /// Looks at all processes if it is time, and names those who grow while the tree does not account for it.
+    /// Looks at all processes if it is time; gives those who grow while the tree does not account for it, `ours` aside.
     pub fn look(
         &mut self,
         root: &Root,
@@ -98,7 +100,7 @@ impl Outside {
     ) -> Vec<Suspect> {
         let base = *self.base.get_or_insert(used);
         let wait_s = if outside_growth(base, used, NOTICEABLE).is_some() { LOOK_S } else { IDLE_LOOK_S };
-        if now_s < self.last_s + wait_s.max(self.rest_s) || self.named >= MOST_SUSPECTS {
+        if now_s < self.last_s + wait_s.max(self.rest_s) {
             return Vec::new();
         }
         self.last_s = now_s;
@@ -119,9 +121,7 @@ impl Outside {
         self.rest_s = cost_s / LOOK_SHARE;
         let least = LEAST_OUTSIDE.max(used.total / 1024);
         let grown = outside_growth(base, used, least);
-        let suspects = grown.map(|(outside, place)| self.suspects(outside, place, now_s)).unwrap_or_default();
-        self.named += suspects.len();
-        suspects
+        grown.map(|(outside, place)| self.suspects(outside, place, now_s)).unwrap_or_default()
     }
 
     fn suspects(&self, outside: u64, place: &str, now_s: f64) -> Vec<Suspect> {
@@ -130,18 +130,19 @@ impl Outside {
             .iter()
             .filter_map(|(pid, track)| {
                 let grown = track.last.saturating_sub(track.first);
-                let much = grown >= LEAST_OWN && grown as f64 >= outside as f64 * LEAST_PART;
+                let much = grown >= LEAST_OWN;
                 let steady = track.looks >= LEAST_LOOKS && f64::from(track.rises) >= f64::from(track.looks) * LEAST_RISES;
                 (much && steady && track.last >= track.most / 10 * 9).then_some((grown, *pid, track))
             })
             .collect();
         found.sort_by_key(|(grown, pid, _)| (std::cmp::Reverse(*grown), *pid));
-        found.truncate(MOST_SUSPECTS - self.named);
+        found.truncate(MOST_AT_ONCE);
         found
             .into_iter()
             .map(|(grown, pid, track)| Suspect {
                 pid,
                 since_s: track.first_s,
+                large: grown as f64 >= outside as f64 * LEAST_PART,
                 reason: format!(
                     "not in the watched tree; its anonymous memory grew by {} in {:.0} s, in {} of {} looks, while the {place} grew by {} more than the tree",
                     Bytes(grown),

@@ -29,6 +29,15 @@ pub fn poll_entry(pidfd: &OwnedFd) -> libc::pollfd {
     libc::pollfd { fd: pidfd.as_raw_fd(), events: libc::POLLIN, revents: 0 }
 }
 
+/// A netlink socket to sock_diag(7), which tells the peers of Unix sockets. It never waits.
+pub fn sock_diag() -> Option<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: socket takes three integers and touches no memory of ours.
+    let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG) };
+    // SAFETY: the kernel has just given us this descriptor, and nobody else knows it.
+    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
 /// Fills `revents` without waiting.
 pub fn poll_now(entries: &mut [libc::pollfd]) {
     let count = libc::nfds_t::try_from(entries.len()).unwrap_or(0);

@@ -4,7 +4,7 @@ mod read;
 
 use std::path::{Path, PathBuf};
 
-use lowtide_model::{Cgroup, CgroupId, CgroupSample, CgroupVersion};
+use lowtide_model::{Bytes, Cgroup, CgroupId, CgroupSample, CgroupVersion};
 
 use crate::parse::mounts::{self, CgroupMount};
 use crate::root::{Root, Scratch};
@@ -119,6 +119,36 @@ impl Cgroups {
         }
     }
 
+    /// The innermost cgroup with a limit below the machine's size that holds the target, if it holds `pid` too, with that
+    /// limit in words: whatever grows there brings the target nearer to its end.
+    pub fn limit_shared_with(
+        &self,
+        root: &Root,
+        pid: u32,
+        samples: &[CgroupSample],
+        machine: u64,
+        scratch: &mut Scratch,
+    ) -> Option<String> {
+        let limited = |sample: &&CgroupSample| sample.limit.is_some_and(|limit| limit < machine);
+        let sample = samples.iter().find(limited)?;
+        let cgroup = &self.levels.iter().find(|level| level.cgroup.id == sample.id)?.cgroup;
+        let innermost = &self.levels.first()?.cgroup;
+        let theirs = mounts::cgroup_paths(scratch.read(&root.of(pid, "cgroup")).ok()?);
+        let of_version = |paths: &mounts::CgroupPaths| match cgroup.version {
+            CgroupVersion::V1 => paths.v1_memory.clone(),
+            CgroupVersion::V2 => paths.unified.clone(),
+        };
+        let (ours, theirs) = (of_version(&self.paths)?, of_version(&theirs)?);
+        // What is mounted may be a part of what /proc names, so the group's path in /proc is counted from its inner end.
+        let depth = |path: &str| parts_of(path).count();
+        let above = depth(&innermost.path).checked_sub(depth(&cgroup.path))?;
+        let group: Vec<&str> = parts_of(&ours).collect();
+        let group = &group[..group.len().checked_sub(above)?];
+        let mut rest = parts_of(&theirs);
+        let inside = group.iter().all(|part| rest.next() == Some(part)) && rest.all(|part| part != "..");
+        inside.then(|| format!("in the same limited cgroup {} (limit {})", cgroup.path, Bytes(sample.limit.unwrap_or_default())))
+    }
+
     /// Kills for memory since watching began, in the target's cgroups; `None` where no cgroup counts them. The same
     /// kill is counted in several levels, so the most of them counts, not the sum.
     pub fn oom_kills(&self, scratch: &mut Scratch) -> Option<u64> {
@@ -131,6 +161,10 @@ impl Cgroups {
         let counts = self.levels.iter().filter(|level| level.cgroup.path != "/" || self.levels.len() == 1);
         counts.map(|level| level.kills_since(scratch).unwrap_or(level.kills)).max().unwrap_or(0)
     }
+}
+
+fn parts_of(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|part| !part.is_empty())
 }
 
 impl Level {

@@ -5,6 +5,8 @@ pub mod keyed;
 pub mod mounts;
 pub mod stat;
 pub mod status;
+pub mod tcp;
+pub mod unix_diag;
 
 #[cfg(test)]
 mod hostile;
