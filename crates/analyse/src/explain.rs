@@ -257,8 +257,8 @@ fn stopped(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
         matches!(s.kind, Kind::Anonymous | Kind::Shmem)
             && s.role != Some(Role::Outside)
             && s.judged.outcome == Outcome::Stopped
-            && s.judged.rose_before >= WORTH_A_LINE / 2.0
-            && s.judged.rose_before >= 0.15 * s.process.and_then(|id| run.store().tracks.get(&id)).map_or(0.0, Track::peak)
+            && s.judged.rose_before >= WORTH_A_LINE
+            && s.judged.rose_before >= 0.08 * s.process.and_then(|id| run.store().tracks.get(&id)).map_or(0.0, Track::peak)
     };
     let largest =
         assessment.series.iter().filter(stopped).max_by(|a, b| a.judged.rose_before.total_cmp(&b.judged.rose_before))?;
