@@ -39,6 +39,7 @@ CLASSES = {
     "overhead": {"overhead"},
     "none": {"file_cache"},
 }
+CHILDREN = {"overhead", "bounded_growth"}  # what may be said of children that are none too many
 MAY_SAY_NOTHING = {"floor", "none"}  # problems of which a report need not speak
 FORKED = "forked child of the trainer"  # as much as can be proven of a worker that shows nothing of its own
 
@@ -135,7 +136,7 @@ def judge(
         if finding is not None and ref is not None and not early and result.kind == RIGHT and not counts_threads:
             judge_rate(result, finding["growth"], ref)
     elif not leaks and said == "no_leak" and variant == "leak" and not early:
-        classes = CLASSES[truth.problem]
+        classes = CLASSES[truth.problem] | (CHILDREN if truth.kind == "child_process" else set())
         finding = _finding(report, lambda f: f["class"] in classes)
         must_say = truth.problem not in MAY_SAY_NOTHING or truth.kind == "page_cache"
         result.cls = _mark(finding is not None or not must_say)

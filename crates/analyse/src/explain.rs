@@ -290,8 +290,6 @@ fn excursions(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
             && s.role != Some(Role::Outside)
             && s.process.is_some()
             && !s.copied
-            && found.count >= 1
-            && found.longest_s > 0.0
             && found.height >= WORTH_A_LINE.max(WORTH_A_SHARE * s.judged.floor)
     };
     let highest = assessment
@@ -305,13 +303,16 @@ fn excursions(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
     let (class, name) = if sawtooth { (Class::Sawtooth, "sawteeth") } else { (Class::Spikes, "spikes") };
     let name = if found.count == 1 { if sawtooth { "sawtooth" } else { "spike" } } else { name };
     let period = if found.period_s > 0.0 { format!(", about every {}", Seconds(found.period_s)) } else { String::new() };
-    let text = format!(
-        "{} {name} of up to {} in the {} came back within {}{period}: harmless while there is room for them",
-        found.count,
-        Bytes(found.height as u64),
-        highest.role.map_or("run", Role::label),
-        Seconds(found.longest_s)
-    );
+    let (height, who) = (Bytes(found.height as u64), highest.role.map_or("run", Role::label));
+    let text = if found.count == 0 || found.longest_s <= 0.0 {
+        format!("the {who} swings by up to {height} from sample to sample, and comes back: harmless while there is room for it")
+    } else {
+        let within = Seconds(found.longest_s);
+        format!(
+            "{} {name} of up to {height} in the {who} came back within {within}{period}: harmless while there is room for them",
+            found.count
+        )
+    };
     let mut finding = Finding::new(class, "ram", text);
     finding.kind = Some(highest.kind);
     finding.bytes = Some(found.height as u64);
