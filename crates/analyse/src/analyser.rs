@@ -337,6 +337,6 @@ impl Analyser {
 
 /// How much longer until a verdict: the process to watch first, else the longest wait, at most an hour.
 fn more_seconds(assessment: &Assessment) -> f64 {
-    let longest = assessment.open().map(|s| s.judged.more_s).fold(0.0, f64::max);
-    longest.clamp(1.0, 3600.0)
+    let least = if assessment.watch.is_none() { crate::judge::CLAIM_S } else { 1.0 };
+    assessment.open().map(|s| s.judged.more_s).fold(least, f64::max).min(3600.0)
 }

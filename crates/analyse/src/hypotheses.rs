@@ -8,6 +8,9 @@ use crate::judge::Outcome;
 
 /// Weighs the usual suspects of a run whose memory climbs.
 pub fn weigh(run: &Analyser, assessment: &Assessment) -> Vec<Hypothesis> {
+    if run.store().tracks.is_empty() {
+        return Vec::new();
+    }
     let mut all = vec![trainer(assessment), workers(run, assessment), spikes(assessment)];
     all.extend([copies(run, assessment), processes(run, assessment), outside(run, assessment)].into_iter().flatten());
     all

@@ -129,7 +129,7 @@ impl Judged {
 
 /// Shortest stretch, in seconds, on which anything is claimed: replay buffers and frame caches of real runs fill
 /// for about this long after start-up, and look like leaks while they do.
-const CLAIM_S: f64 = 15.0;
+pub const CLAIM_S: f64 = 15.0;
 /// Shortest stretch, in seconds, after which bounded growth counts as ruled out.
 const SURE_S: f64 = 60.0;
 /// Blocks that the last stretch is cut into at most; at least [`FEWEST`] are needed.

@@ -37,15 +37,10 @@ pub fn hinge(points: &[(f64, f64)], quantum: f64) -> Option<Hinge> {
         return None;
     }
     let allowance = quantum * quantum / 12.0 * n as f64;
-    let line = regress(points.iter().map(|p| (p.0, p.1)));
+    let line = regress(points.iter().copied());
+    let at_s = points[best_bend(points)?].0;
     // The hinge basis min(t, at): everything after `at` is level.
-    let best = (3..n - 1)
-        .map(|i| {
-            let at = points[i].0;
-            (at, regress(points.iter().map(|p| (p.0.min(at), p.1))))
-        })
-        .min_by(|a, b| a.1.squares.total_cmp(&b.1.squares))?;
-    let (at_s, fit) = best;
+    let fit = regress(points.iter().map(|p| (p.0.min(at_s), p.1)));
     Some(Hinge {
         ratio: (line.squares + allowance) / (fit.squares + allowance),
         at_s,
@@ -53,6 +48,33 @@ pub fn hinge(points: &[(f64, f64)], quantum: f64) -> Option<Hinge> {
         level: fit.intercept + fit.slope * at_s,
         level_share: (points[n - 1].0 - at_s) / span,
     })
+}
+
+/// The point after which "level from there on" leaves the smallest squared residuals. One pass with sums so far: this is
+/// asked of every series at every look.
+fn best_bend(points: &[(f64, f64)]) -> Option<usize> {
+    let n = points.len() as f64;
+    // Centred, so that the sums' differences keep their digits.
+    let mean_t = points.iter().map(|p| p.0).sum::<f64>() / n;
+    let mean_y = points.iter().map(|p| p.1).sum::<f64>() / n;
+    let (mut t_sum, mut tt_sum, mut y_sum, mut ty_sum) = (0.0, 0.0, 0.0, 0.0);
+    let mut best: Option<(usize, f64)> = None;
+    for (i, point) in points.iter().enumerate().take(points.len() - 1) {
+        let (at, y) = (point.0 - mean_t, point.1 - mean_y);
+        t_sum += at;
+        tt_sum += at * at;
+        y_sum += y;
+        ty_sum += at * y;
+        let level = n - 1.0 - i as f64;
+        let (x, xx) = (t_sum + level * at, tt_sum + level * at * at);
+        // The centred values sum up to zero: those on the level to the opposite of those before.
+        let (spread, xy) = (xx - x * x / n, ty_sum - at * y_sum);
+        let explained = if spread > 0.0 { xy * xy / spread } else { 0.0 };
+        if i >= 3 && best.is_none_or(|(_, most)| explained > most) {
+            best = Some((i, explained));
+        }
+    }
+    best.map(|(i, _)| i)
 }
 
 /// Had growth stopped in the last quarter, would it show?
@@ -159,6 +181,20 @@ mod tests {
             assert!((found.at_s - stop).abs() < 2.0 && (found.slope - 10.0).abs() < 0.1);
         }
         assert!(hinge(&rising_until(100.0), 1.0).expect("points").ratio < 1.01);
+    }
+
+    #[test]
+    fn the_best_bend_is_the_one_of_the_smallest_residuals() {
+        for seed in 0..200_u32 {
+            let noise = |i: u32| f64::from((i * 7919 + seed * 104_729) % 1009);
+            let stop = f64::from(seed % 60);
+            let points: Vec<(f64, f64)> =
+                (0..64).map(|i| (1e5 + f64::from(i) * 3.0, 4e9 + f64::from(i).min(stop) * 1e5 + noise(i) * 1e3)).collect();
+            let squares = |i: usize| regress(points.iter().map(|p| (p.0.min(points[i].0), p.1))).squares;
+            let least = (3..63).map(squares).fold(f64::INFINITY, f64::min);
+            let found = squares(best_bend(&points).expect("a bend"));
+            assert!(found <= least * (1.0 + 1e-6), "{seed}: {found} against {least}");
+        }
     }
 
     #[test]
