@@ -7,61 +7,14 @@
 //! 4. Growth must be significant, larger than an allocator's chunks, made of several rises, and must not have stopped
 //!    ([`crate::shape`]) before it is called a leak.
 
+pub use crate::ask::Ask;
+use crate::blocks::{Rises, block_minima};
 use crate::excursion::{self, Excursions};
 use crate::floor::{Point, envelope, without_teardown};
 use crate::pyramid::Window;
 use crate::shape::{self, Hinge};
+use crate::stretch::{WarmUp, late_rise, longest_pause, thin, uniform_stretch};
 use crate::trend::{self, Trend};
-
-/// What to ask of a series.
-#[derive(Clone, Copy, Debug)]
-pub struct Ask {
-    /// Resolution of the values: changes below it mean nothing.
-    pub quantum: f64,
-    /// The least growth worth a verdict.
-    pub least: f64,
-    /// The least growth grows with the time watched, as the drift of an allocator does.
-    pub drifts: bool,
-    /// The series is over: look for a tear-down.
-    pub ended: bool,
-    /// It began from nothing: its first steep rise is start-up. (A forked child, or a process that was attached to,
-    /// has none.)
-    pub fresh: bool,
-}
-
-impl Ask {
-    /// For bytes of memory. A healthy torch run drifts by single allocator chunks of 1 MiB (2 in 290 s were
-    /// measured): one such step is no growth, and a verdict needs half as much again in several rises, so that 5 MiB
-    /// per minute show in twenty seconds.
-    #[must_use]
-    pub fn bytes(ended: bool, fresh: bool) -> Self {
-        Self { quantum: 256.0 * 1024.0, least: 1.5 * 1024.0 * 1024.0, drifts: true, ended, fresh }
-    }
-
-    /// For shares of pages (PSS): they move with every fork and exit around, so a verdict needs more.
-    #[must_use]
-    pub fn shares(ended: bool) -> Self {
-        Self { quantum: 1024.0 * 1024.0, least: 8.0 * 1024.0 * 1024.0, drifts: true, ended, fresh: false }
-    }
-
-    /// For counts of processes, threads and file descriptors.
-    #[must_use]
-    pub fn count(ended: bool) -> Self {
-        Self { quantum: 0.9, least: 5.0, drifts: false, ended, fresh: false }
-    }
-}
-
-/// Seconds for which the least growth is enough as it stands.
-const DRIFT_S: f64 = 30.0;
-
-impl Ask {
-    /// The same with the least growth for so many seconds. Single chunks come and stay at random moments, so what a
-    /// healthy run drifts by grows with the root of time: 1.5 MiB in half a minute, 16 MiB in an hour, 80 MiB in a day.
-    fn over(self, seconds: f64) -> Self {
-        let factor = if self.drifts { (seconds / DRIFT_S).sqrt().max(1.0) } else { 1.0 };
-        Self { least: self.least * factor, ..self }
-    }
-}
 
 /// What a series does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,8 +85,6 @@ impl Judged {
 pub const CLAIM_S: f64 = 15.0;
 /// Shortest stretch, in seconds, after which bounded growth counts as ruled out.
 const SURE_S: f64 = 60.0;
-/// Blocks that the last stretch is cut into at most; at least [`FEWEST`] are needed.
-const BLOCKS: usize = 16;
 const FEWEST: usize = 6;
 /// Standard errors that growth must be above zero. Set by the study in `tests/study.rs`: at serial correlations up to
 /// 0.99 it keeps false alarms under 1 %.
@@ -214,12 +165,6 @@ pub fn judge(all: &[Window], ask: Ask) -> Judged {
     judged
 }
 
-/// Rise of the envelope over the later half, without its provisional last tenth.
-fn late_rise(points: &[Point]) -> f64 {
-    let at = |share: usize| points.get(points.len() * share / 100).map_or(0.0, |p| p.floor);
-    at(90) - at(50)
-}
-
 fn empty(windows: &[Window], points: &[Point], excursions: Excursions) -> Judged {
     let (since_s, until_s) = (windows.first().map_or(0.0, |w| w.start_s), windows.last().map_or(0.0, |w| w.end_s));
     Judged {
@@ -241,110 +186,6 @@ fn empty(windows: &[Window], points: &[Point], excursions: Excursions) -> Judged
         peak: windows.iter().fold(0.0, |peak, w| peak.max(w.high)),
         one_step: false,
     }
-}
-
-/// The index from which the envelope follows the line of its later half: everything before is warm-up.
-fn uniform_stretch(points: &[Point], tolerance: f64) -> usize {
-    let (first, last) = (points[0].t_s, points[points.len() - 1].t_s);
-    let middle = points.partition_point(|p| p.t_s < f64::midpoint(first, last)).min(points.len() - 4);
-    let late: Vec<(f64, f64)> = thin(&points[middle..], 48);
-    let slope = trend::theil_sen(&late);
-    let mut offsets: Vec<f64> = late.iter().map(|p| p.1 - slope * p.0).collect();
-    let intercept = trend::median(&mut offsets);
-    let mut misfits: Vec<f64> = offsets.iter().map(|o| (o - intercept).abs()).collect();
-    let noise = trend::median(&mut misfits);
-    let end_floor = intercept + slope * last;
-    // A point fits while it is off the line by less than an eighth of the growth from there on (or than noise).
-    let fits = |p: &Point| {
-        let growth = (end_floor - p.floor).max(0.0);
-        (p.floor - intercept - slope * p.t_s).abs() <= (0.125 * growth).max(4.0 * noise).max(tolerance)
-    };
-    let mut start = middle;
-    while start > 0 && fits(&points[start - 1]) {
-        start -= 1;
-    }
-    start
-}
-
-/// Evenly spread points of an envelope, at most `most`.
-fn thin(points: &[Point], most: usize) -> Vec<(f64, f64)> {
-    let step = points.len().div_ceil(most).max(1);
-    // Counted from the end, so that the newest point is always there.
-    let mut thinned: Vec<(f64, f64)> = points.iter().rev().step_by(step).map(|p| (p.t_s, p.floor)).collect();
-    thinned.reverse();
-    thinned
-}
-
-/// The minimum of each of up to [`BLOCKS`] blocks of equal length, none shorter than one and a quarter of the
-/// longest excursion, so that each block holds a low tide.
-fn block_minima(windows: &[Window], longest_s: f64) -> Vec<(f64, f64)> {
-    let (first, last) = (windows[0].start_s, windows[windows.len() - 1].end_s);
-    let span = last - first;
-    let by_tides = if longest_s > 0.0 { (span / (1.25 * longest_s)) as usize } else { BLOCKS };
-    let count = by_tides.min(BLOCKS).min(windows.len());
-    let mut blocks: Vec<(f64, f64)> = Vec::with_capacity(count);
-    let mut current = usize::MAX;
-    for window in windows {
-        let index = (((window.low_at_s - first) / span * count as f64) as usize).min(count.saturating_sub(1));
-        match blocks.last_mut() {
-            Some(block) if index == current => {
-                if window.low < block.1 {
-                    *block = (window.low_at_s, window.low);
-                }
-            }
-            _ => {
-                blocks.push((window.low_at_s, window.low));
-                current = index;
-            }
-        }
-    }
-    blocks
-}
-
-/// The rises from block to block.
-struct Rises {
-    /// How many are above the quantum.
-    count: usize,
-    /// The largest.
-    largest: f64,
-    /// The usual change from tick to tick: a drift below it can be the beat of a fast cycle with the sampling.
-    swing: f64,
-    /// The last quarter's own rise is plain to see.
-    late: bool,
-    /// One step describes the blocks better than a line does: a single step must not make a trend.
-    one_step: bool,
-}
-
-impl Rises {
-    fn of(blocks: &[(f64, f64)], windows: &[Window], quantum: f64) -> Self {
-        let rises = blocks.windows(2).map(|pair| pair[1].1 - pair[0].1);
-        // Slow growth rises by less than a quantum per block: then count against the mean rise.
-        let total = blocks.last().map_or(0.0, |last| last.1 - blocks[0].1);
-        let mean = total / (blocks.len() - 1).max(1) as f64;
-        let bar = quantum.min(0.5 * mean.max(0.0)).max(1e-9);
-        Self {
-            count: rises.clone().filter(|rise| *rise > bar).count(),
-            largest: rises.fold(0.0, f64::max),
-            swing: excursion::swing(windows),
-            late: late_is_plain(blocks, 6.0 * quantum),
-            one_step: shape::one_step(blocks, quantum),
-        }
-    }
-}
-
-/// Whether the last quarter of the blocks rises by itself: by more than `least`, more than six times the blocks'
-/// scatter from one to the next (by second differences, which a bend does not inflate), and at two fifths of the
-/// mean rate or more.
-fn late_is_plain(blocks: &[(f64, f64)], least: f64) -> bool {
-    let late = &blocks[blocks.len() - blocks.len() / 4 - 1..];
-    let (Some(first), Some(last)) = (late.first(), late.last()) else { return false };
-    let mut bends: Vec<f64> = blocks.windows(3).map(|three| (three[0].1 - 2.0 * three[1].1 + three[2].1).abs()).collect();
-    // In white noise a second difference has sqrt(6) standard deviations; its median size is 0.6745 of that.
-    let scatter = trend::median(&mut bends) / (0.6745 * 6.0_f64.sqrt());
-    let all = &blocks[blocks.len() - 1];
-    let mean = (all.1 - blocks[0].1) / (all.0 - blocks[0].0);
-    let rise = last.1 - first.1;
-    late.len() >= 3 && rise >= least && rise >= 6.0 * scatter && rise >= 0.4 * mean * (last.0 - first.0)
 }
 
 fn grows(judged: &Judged, trend: &Trend, rises: &Rises, ask: Ask) -> bool {
@@ -463,60 +304,3 @@ fn unclear(judged: &mut Judged, doubt: &'static str, more_s: f64) {
 fn level_needed(pause_s: f64, rose_s: f64) -> f64 {
     (3.0 * pause_s).max(0.2 * rose_s).max(5.0)
 }
-
-/// The longest time between two rises of the envelope before `until_s`.
-fn longest_pause(points: &[Point], until_s: f64, ask: Ask) -> f64 {
-    let Some(first) = points.first() else { return 0.0 };
-    let (mut last_rise_s, mut last, mut longest) = (first.t_s, first.floor, 0.0_f64);
-    for point in points.iter().take_while(|p| p.t_s <= until_s) {
-        if point.floor > last + ask.quantum {
-            longest = longest.max(point.t_s - last_rise_s);
-            last_rise_s = point.t_s;
-            last = point.floor;
-        }
-    }
-    longest
-}
-
-/// What happened before the last uniform stretch.
-struct WarmUp {
-    /// Rise after start-up, 0 where there was only a start-up or a single step.
-    rise: f64,
-    /// How long that rise took, seconds.
-    rise_s: f64,
-    /// When it began and ended.
-    from_to: (f64, f64),
-    /// Its longest pause, seconds.
-    pause_s: f64,
-}
-
-impl WarmUp {
-    /// `points` end where the last uniform stretch begins.
-    fn of(points: &[Point], ask: Ask) -> Self {
-        let none = Self { rise: 0.0, rise_s: 0.0, from_to: (0.0, 0.0), pause_s: 0.0 };
-        let (Some(first), Some(last)) = (points.first(), points.last()) else { return none };
-        if points.len() < 4 || last.floor - first.floor < 2.0 * ask.least {
-            return none;
-        }
-        // A process that starts from nothing has a start-up; a forked child or one attached to later has none.
-        let starts_up = ask.fresh && first.floor < 0.3 * last.floor;
-        let begin = if starts_up { uniform_stretch(points, ask.least) } else { 0 };
-        let grown = &points[begin..];
-        let (rise, rise_s) = (last.floor - grown[0].floor, last.t_s - grown[0].t_s);
-        let start_up_s = grown[0].t_s - first.t_s;
-        let start_up_rate = (grown[0].floor - first.floor) / start_up_s.max(0.1);
-        let pause_s = longest_pause(grown, last.t_s, ask);
-        let in_one_step = grown.windows(2).any(|pair| pair[1].floor - pair[0].floor > 0.6 * rise);
-        let still_starting =
-            starts_up && (rise_s < START_UP_AGAIN * start_up_s || rise / rise_s > START_UP_SLOWER * start_up_rate);
-        if rise < 2.0 * ask.least || rise_s < 2.0 || in_one_step || still_starting {
-            return Self { pause_s, ..none };
-        }
-        Self { rise, rise_s, from_to: (grown[0].t_s, last.t_s), pause_s }
-    }
-}
-
-/// Growth after start-up takes longer than this times the start-up, and is slower than [`START_UP_SLOWER`] times its
-/// rate; else it belongs to the start-up (imports and the first batches of a starved machine come in waves).
-const START_UP_AGAIN: f64 = 1.2;
-const START_UP_SLOWER: f64 = 0.5;

@@ -10,6 +10,8 @@
 //! not grow with the length of the run.
 
 mod analyser;
+mod ask;
+mod blocks;
 pub mod excursion;
 mod explain;
 pub mod floor;
@@ -21,6 +23,7 @@ pub mod pyramid;
 mod roles;
 mod series;
 pub mod shape;
+mod stretch;
 mod summary;
 pub mod trend;
 
