@@ -258,8 +258,7 @@ impl Collector {
                     rss: process.counters.rss,
                     shares_pages: process.facts.forked || parents.contains(&process.id),
                     state: &mut process.rollup,
-                    rollup: &mut sample.rollup,
-                    maps: &mut sample.maps,
+                    sample,
                 });
             }
         }

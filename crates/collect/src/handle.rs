@@ -49,13 +49,16 @@ impl Handle {
         scratch.read(&root.of(self.pid, "status"))
     }
 
-    /// How many files it has open: on Linux 6.2 and newer the size of `/proc/PID/fd`; older kernels say 0 there.
+    /// How many files it has open, where that is told without counting: the size of `/proc/PID/fd` on Linux 6.2 and newer.
     pub fn open_files(&self, root: &Root) -> Option<u32> {
+        if !root.folders_tell_files() {
+            return None;
+        }
         let metadata = match &self.fds {
             Some(folder) => folder.metadata(),
             None => std::fs::metadata(root.of(self.pid, "fd")),
         };
-        u32::try_from(metadata.ok()?.len()).ok().filter(|count| *count > 0)
+        u32::try_from(metadata.ok()?.len()).ok()
     }
 
     /// Whether it has ended, as far as that can be said without reading its status.

@@ -8,6 +8,7 @@
 
 mod cgroup;
 mod collector;
+mod counts;
 mod doctor;
 mod error;
 mod facts;

@@ -359,4 +359,25 @@ mod tests {
         members.insert(stat(102, 100, 590));
         assert_eq!(members.grown_up(600.0, 100.0), [100, 101]);
     }
+
+    #[test]
+    fn what_descends_from_an_ignored_child_is_ignored_too() {
+        let root = Root::new("/nowhere".as_ref());
+        let mut members = Members::new(&stat(100, std::process::id(), 500), true);
+        let hook = Stat { session: 300, ..stat(300, std::process::id(), 600) };
+        members.ignore(hook.pid, Some(hook.start_ticks));
+        let child = Stat { session: 300, ..stat(301, 300, 610) };
+        let grandchild = Stat { session: 302, ..stat(302, 301, 620) };
+        members.adopt(&mut vec![grandchild, child], &root, &mut Scratch::default());
+        // Their parents end, and they come to us.
+        let orphan = |stat: Stat| Stat { ppid: std::process::id(), ..stat };
+        for stat in [hook, orphan(child), orphan(grandchild)] {
+            assert!(!members.belongs(&stat) && members.is_ignored(stat.pid), "{stat:?}");
+        }
+        // Never seen before, and known by its session only.
+        let mut late = vec![Stat { session: 300, ..stat(303, std::process::id(), 630) }];
+        members.adopt(&mut late, &root, &mut Scratch::default());
+        assert!(!members.belongs(&late[0]));
+        assert!(members.belongs(&stat(400, std::process::id(), 640)), "an orphan of the run");
+    }
 }

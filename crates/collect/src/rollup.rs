@@ -9,11 +9,11 @@
 //!   own reads while it is small, or else from pages of our own. Above that the cheap counters have to do.
 //! - Processes that share pages (forked workers) come first, the others five times as rarely.
 
-use std::fs::File;
 use std::time::Instant;
 
-use lowtide_model::Rollup;
+use lowtide_model::ProcSample;
 
+use crate::counts::Counting;
 use crate::parse::keyed;
 use crate::root::{Root, Scratch};
 use crate::sys;
@@ -41,16 +41,14 @@ const PAGES_TO_LEARN_FROM: u64 = 1024;
 /// Seconds after which a process is read again, if it shares pages, and if not.
 const EVERY_S: f64 = 1.0;
 const RARELY_S: f64 = 5.0;
-/// Lines of `maps` are counted this rarely, in seconds.
-const MAPS_EVERY_S: f64 = 30.0;
 
 /// What is known about reading one process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RollupState {
-    /// When its `smaps_rollup` and its `maps` were last read.
+    /// When its `smaps_rollup` was last read.
     read_s: Option<f64>,
-    maps_s: Option<f64>,
-    maps_cost_s: f64,
+    maps: Counting,
+    files: Counting,
     rest_until_s: f64,
     /// Nanoseconds for each resident page in its last reads.
     ns_per_page: Option<f64>,
@@ -85,8 +83,7 @@ pub struct Wish<'a> {
     pub shares_pages: bool,
     pub state: &'a mut RollupState,
     /// Where the results go.
-    pub rollup: &'a mut Option<Rollup>,
-    pub maps: &'a mut Option<u32>,
+    pub sample: &'a mut ProcSample,
 }
 
 impl RollupBudget {
@@ -137,7 +134,7 @@ impl RollupBudget {
                     None => {}
                 }
             }
-            self.count_maps(now_s, wish, root);
+            self.count(now_s, wish, root);
         }
     }
 
@@ -165,7 +162,7 @@ impl RollupBudget {
         wish.state.rest_until_s = if wall_ms > LONGEST_MS { now_s + REST_S } else { 0.0 };
         match result {
             Ok(bytes) => {
-                *wish.rollup = keyed::rollup(bytes);
+                wish.sample.rollup = keyed::rollup(bytes);
                 self.reads += 1;
                 self.longest_ms = self.longest_ms.max(wall_ms);
             }
@@ -185,31 +182,19 @@ impl RollupBudget {
         }
     }
 
-    fn count_maps(&mut self, now_s: f64, wish: &mut Wish<'_>, root: &Root) {
-        let due = wish.state.maps_s.is_none_or(|last| now_s - last >= MAPS_EVERY_S);
-        if !due || wish.state.denied || self.saved_s < wish.state.maps_cost_s.clamp(0.0005, MOST_SAVED_S * 0.9) {
+    fn count(&mut self, now_s: f64, wish: &mut Wish<'_>, root: &Root) {
+        let (state, pid) = (&mut *wish.state, wish.pid);
+        // Both files are closed to us where the rollup is.
+        if state.denied {
             return;
         }
-        let cpu = sys::thread_cpu_ns();
-        *wish.maps = count_lines(root, wish.pid);
-        wish.state.maps_s = Some(now_s);
-        wish.state.maps_cost_s = (sys::thread_cpu_ns() - cpu) as f64 * 1e-9;
-        self.saved_s -= wish.state.maps_cost_s;
-    }
-}
-
-/// Lines of `maps`. The kernel gives them out a page at a time and lets go of the target's lock in between.
-fn count_lines(root: &Root, pid: u32) -> Option<u32> {
-    use std::io::Read;
-    /// A kernel's default limit (vm.max_map_count) is 65530 maps of about 100 bytes.
-    const MOST_BYTES: u64 = 64 << 20;
-    let mut file = File::open(root.of(pid, "maps")).ok()?.take(MOST_BYTES);
-    let mut buffer = [0; 8192];
-    let mut count = 0_u32;
-    loop {
-        match file.read(&mut buffer).ok()? {
-            0 => return Some(count),
-            read => count += u32::try_from(buffer[..read].iter().filter(|byte| **byte == b'\n').count()).unwrap_or(0),
+        let (maps, maps_s) = state.maps.maps(now_s, self.saved_s, root, pid);
+        self.saved_s -= maps_s;
+        wish.sample.maps = maps;
+        if !root.folders_tell_files() {
+            let (files, files_s) = state.files.files(now_s, self.saved_s, root, pid);
+            self.saved_s -= files_s;
+            wish.sample.fds = files;
         }
     }
 }
@@ -241,6 +226,8 @@ fn measure_own_pages() -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use lowtide_model::{ProcId, Rollup};
+
     use super::*;
 
     /// A budget with a known cost per page, so that nothing depends on this machine's speed.
@@ -248,22 +235,15 @@ mod tests {
         RollupBudget { saved_s, own_ns_per_page: Some(25.0), last_s: Some(0.0), ..RollupBudget::new(true, 1.0) }
     }
 
-    fn wish<'a>(rss: u64, state: &'a mut RollupState, rollup: &'a mut Option<Rollup>, maps: &'a mut Option<u32>) -> Wish<'a> {
-        Wish { pid: std::process::id(), rss, shares_pages: false, state, rollup, maps }
+    fn wish<'a>(rss: u64, state: &'a mut RollupState, sample: &'a mut ProcSample) -> Wish<'a> {
+        Wish { pid: std::process::id(), rss, shares_pages: false, state, sample }
     }
 
     fn spend_once(budget: &mut RollupBudget, now_s: f64, spent_s: f64, rss: u64, state: &mut RollupState) -> Option<Rollup> {
-        let (mut rollup, mut maps) = (None, None);
-        let root = Root::new("/".as_ref());
-        budget.spend(
-            now_s,
-            now_s - 1e6,
-            spent_s,
-            &mut [wish(rss, state, &mut rollup, &mut maps)],
-            &root,
-            &mut Scratch::default(),
-        );
-        rollup
+        let mut sample = ProcSample::empty(ProcId(0));
+        let mut wishes = [wish(rss, state, &mut sample)];
+        budget.spend(now_s, now_s - 1e6, spent_s, &mut wishes, &Root::new("/".as_ref()), &mut Scratch::default());
+        sample.rollup
     }
 
     #[test]
@@ -296,10 +276,8 @@ mod tests {
     fn who_saves_up_is_not_overtaken() {
         let mut budget = budget(0.004);
         let (mut big, mut small) = (RollupState::default(), RollupState { read_s: Some(0.0), ..RollupState::default() });
-        let (mut rollups, mut maps) = ([None, None], [None, None]);
-        let [big_rollup, small_rollup] = &mut rollups;
-        let [big_maps, small_maps] = &mut maps;
-        let mut wishes = [wish(8 << 20, &mut small, small_rollup, small_maps), wish(700 << 20, &mut big, big_rollup, big_maps)];
+        let [mut small_sample, mut big_sample] = [ProcSample::empty(ProcId(0)), ProcSample::empty(ProcId(1))];
+        let mut wishes = [wish(8 << 20, &mut small, &mut small_sample), wish(700 << 20, &mut big, &mut big_sample)];
         budget.spend(10.0, -1e6, 10.0 * SHARE - 0.001, &mut wishes, &Root::new("/".as_ref()), &mut Scratch::default());
         assert_eq!(budget.reads, 0, "the big one is due first and costs 18 ms: wait for it");
     }

@@ -6,12 +6,14 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::parse::stat::Stat;
+use crate::sys;
 
 /// The file system to read: `/`, or a fake one, or another machine's mounted somewhere.
 #[derive(Clone, Debug)]
 pub struct Root {
     path: PathBuf,
     ours: bool,
+    folders_tell_files: bool,
 }
 
 /// More than any of the files that we read whole should have; longer ones are cut.
@@ -20,12 +22,20 @@ pub const READ_LIMIT: usize = 256 << 10;
 impl Root {
     /// Everything is read below `path`.
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), ours: path == Path::new("/") }
+        let mut root = Self { path: path.to_owned(), ours: path == Path::new("/"), folders_tell_files: false };
+        let folder = root.proc("self/fd");
+        root.folders_tell_files = sys::is_proc(&folder) && std::fs::metadata(folder).is_ok_and(|folder| folder.len() > 0);
+        root
     }
 
     /// Whether pids below this root are pids of this process's own namespace, so that calls on pids make sense.
     pub fn is_ours(&self) -> bool {
         self.ours && std::fs::read_link("/proc/self").is_ok_and(|link| link.to_str() == Some(&std::process::id().to_string()))
+    }
+
+    /// Whether the size of `/proc/PID/fd` is the number of open files (Linux 6.2).
+    pub fn folders_tell_files(&self) -> bool {
+        self.folders_tell_files
     }
 
     /// A path below the root; `relative` may start with `/`.

@@ -40,6 +40,8 @@ fn end(link: &[u8]) -> Option<End> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "test code")]
+
     use std::os::fd::AsRawFd;
 
     use super::*;

@@ -179,3 +179,6 @@ fn shown(bound: &UnixName) -> String {
     let at = |(index, c): (usize, char)| if index == 0 && c == '\0' { '@' } else { c };
     name.chars().enumerate().map(at).map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -61,6 +61,8 @@ pub fn tcp(root: &Root, pid: u32) -> Vec<TcpSocket> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "test code")]
+
     use std::net::{TcpListener, TcpStream};
     use std::os::fd::AsRawFd;
     use std::os::unix::net::{UnixListener, UnixStream};

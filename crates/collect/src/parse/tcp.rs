@@ -65,6 +65,8 @@ fn address(word: &[u8]) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "test code")]
+
     use super::*;
 
     #[cfg(target_endian = "little")]

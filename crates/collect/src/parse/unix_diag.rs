@@ -111,6 +111,8 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "test code")]
+
     use super::*;
 
     fn reply(kind: u8, state: u8, attributes: &[(u16, &[u8])]) -> Vec<u8> {
