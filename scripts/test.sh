@@ -38,7 +38,7 @@ venv=$("$python" scripts/venv.py)
 echo "$venv"
 
 step 'Python tests'
-PYTHONDONTWRITEBYTECODE=1 "$venv" -m pytest -q -p no:cacheprovider zoo/tests
+PYTHONDONTWRITEBYTECODE=1 "$venv" -m pytest -q -p no:cacheprovider zoo/tests benches/tests
 
 step 'six training programs, live'
 cargo build --release --locked
