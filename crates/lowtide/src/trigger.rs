@@ -68,23 +68,22 @@ impl Trigger {
         Ok(Self { events, command: command.to_owned(), state: State::Waiting })
     }
 
-    /// Starts the command if it is due and never ran. Returns at once.
-    pub fn consider(&mut self, report: &Report) {
-        if matches!(self.state, State::Waiting) && self.events.iter().any(|event| event.is_in(report)) {
-            self.state = match start(&self.command, lowtide_report::json(report)) {
-                Ok((child, printed)) => State::Running { child, printed },
-                Err(error) => State::Done(Some(format!("`--on {}` could not be started: {error}", shown(&self.command)))),
-            };
+    /// Starts the command if it is due and never ran; its pid if it was started now. It is our child and no part of the
+    /// run, though its orphans become ours like those of the run. Returns at once.
+    pub fn consider(&mut self, report: &Report) -> Option<u32> {
+        if !matches!(self.state, State::Waiting) || !self.events.iter().any(|event| event.is_in(report)) {
+            return None;
         }
-    }
-
-    /// The command's pid while it may run. It is its session's id too: no process of this session is part of the
-    /// watched run, though its orphans become ours like those of the run.
-    #[cfg(test)]
-    pub fn pid(&self) -> Option<u32> {
-        match &self.state {
-            State::Running { child, .. } => Some(child.id()),
-            _ => None,
+        match start(&self.command, lowtide_report::json(report)) {
+            Ok((child, printed)) => {
+                let pid = child.id();
+                self.state = State::Running { child, printed };
+                Some(pid)
+            }
+            Err(error) => {
+                self.state = State::Done(Some(format!("`--on {}` could not be started: {error}", shown(&self.command))));
+                None
+            }
         }
     }
 
@@ -221,8 +220,7 @@ mod tests {
 
     fn due(events: &str, report: &Report) -> bool {
         let mut trigger = Trigger::parse(events, "true").expect(events);
-        trigger.consider(report);
-        let started = trigger.pid().is_some();
+        let started = trigger.consider(report).is_some();
         assert_eq!(trigger.finish(PLENTY), None);
         started
     }
@@ -252,10 +250,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("report.json");
         let mut trigger = Trigger::parse("leak", &format!("cat >> '{}'", file.display())).expect("a trigger");
-        trigger.consider(&report(Verdict::Leak));
-        trigger.consider(&report(Verdict::Leak));
+        assert!(trigger.consider(&report(Verdict::Leak)).is_some());
+        assert_eq!(trigger.consider(&report(Verdict::Leak)), None);
         assert_eq!(trigger.finish(PLENTY), None);
-        trigger.consider(&report(Verdict::Leak));
+        assert_eq!(trigger.consider(&report(Verdict::Leak)), None);
         assert_eq!(trigger.finish(PLENTY), None);
         let value: serde_json::Value =
             serde_json::from_str(&fs::read_to_string(&file).expect("a report")).expect("one JSON object");
@@ -267,8 +265,7 @@ mod tests {
         let mut large = report(Verdict::Leak);
         large.warnings = vec!["x".repeat(1 << 20)];
         let mut trigger = Trigger::parse("leak", "exec sleep 100").expect("a trigger");
-        trigger.consider(&large);
-        let pid = trigger.pid().expect("it runs");
+        let pid = trigger.consider(&large).expect("it runs");
         let warning = trigger.finish(Duration::ZERO).expect("a warning");
         assert!(warning.contains("still running"), "{warning}");
         let pid = i32::try_from(pid).expect("a pid");

@@ -144,6 +144,7 @@ fn progress(seconds: f64) -> Observer {
             said_s = report.duration_s;
             say(&line);
         }
+        Vec::new()
     })
 }
 

@@ -69,7 +69,7 @@ impl Judging {
             if redact {
                 lowtide_report::redact(&mut report);
             }
-            lock(&triggers).iter_mut().for_each(|trigger| trigger.consider(&report));
+            lock(&triggers).iter_mut().filter_map(|trigger| trigger.consider(&report)).collect()
         })]
     }
 
@@ -86,7 +86,10 @@ impl Judging {
     /// Lets the commands of `--on` have the final report, and waits for those that run; their failures, as texts.
     pub fn finish(&self, report: &Report) -> Vec<String> {
         let mut triggers = lock(&self.triggers);
-        triggers.iter_mut().for_each(|trigger| trigger.consider(report));
+        // All are started before one is waited for.
+        for trigger in triggers.iter_mut() {
+            trigger.consider(report);
+        }
         triggers.iter_mut().filter_map(|trigger| trigger.finish(COMMAND_MAY_TAKE)).collect()
     }
 }

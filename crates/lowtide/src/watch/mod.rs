@@ -31,8 +31,9 @@ const REVIEW_EVERY_S: f64 = 5.0;
 /// Watching's own cost is noted this often.
 const COST_EVERY_S: f64 = 30.0;
 
-/// Called with the live report at every review.
-pub type Observer = Box<dyn FnMut(&Report) + Send>;
+/// Called with the live report at every review. Gives the pids of the commands that it started: children of ours that are
+/// no part of the run.
+pub type Observer = Box<dyn FnMut(&Report) -> Vec<u32> + Send>;
 
 /// What to watch, and how long.
 pub struct Settings {
@@ -255,7 +256,11 @@ impl Watch {
         let Ok(report) = guarded(|| self.analyser.report()) else { return };
         self.verdict = Some(report.verdict);
         for observer in &mut self.settings.observers {
-            observer(&report);
+            let started = observer(&report);
+            // On this thread and before the next tick, which would take them for children of the run.
+            if let Some(collector) = &mut self.collector {
+                started.into_iter().for_each(|pid| collector.ignore_child(pid));
+            }
         }
         if self.settings.notices {
             for Notice::Leak(text) | Notice::OomNear(text) in self.notices.new_in(&report) {
@@ -277,4 +282,64 @@ fn rank() -> Option<u32> {
     ["RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"]
         .iter()
         .find_map(|name| std::env::var(name).ok()?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// A child that ends with its test.
+    struct Guarded(Child);
+
+    impl Guarded {
+        fn start(program: &str) -> Self {
+            Self(Command::new("sh").args(["-c", program]).spawn().expect("sh starts"))
+        }
+    }
+
+    impl Drop for Guarded {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn a_command_of_ours_is_no_part_of_the_run() {
+        let target = Guarded::start("exec sleep 600");
+        let (tell, told) = std::sync::mpsc::channel();
+        let mut started = false;
+        let observer: Observer = Box::new(move |_| {
+            if std::mem::replace(&mut started, true) {
+                return Vec::new();
+            }
+            // The other one is younger, and counts: we are the reaper of the run's orphans.
+            let ours = Guarded::start("exec sleep 600");
+            let pid = ours.0.id();
+            let _ = tell.send((ours, Guarded::start("exec sleep 600")));
+            vec![pid]
+        });
+        let settings = Settings {
+            observers: vec![observer],
+            review_every_s: 0.0,
+            ..Settings::new(target.0.id(), Mode::Run, vec!["sleep".to_owned()])
+        };
+        let mut watch = Watch::start(settings).expect("it watches");
+        watch.tick();
+        let (ours, orphan) = told.recv().expect("the observer has run");
+        let limit = Instant::now() + Duration::from_secs(60);
+        let seen = loop {
+            watch.tick();
+            let seen: Vec<u32> = watch.analyser.report().processes.iter().map(|process| process.pid).collect();
+            if seen.contains(&orphan.0.id()) {
+                break seen;
+            }
+            assert!(Instant::now() < limit, "never seen: {}; seen are {seen:?}", orphan.0.id());
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert!(!seen.contains(&ours.0.id()), "{seen:?}");
+    }
 }
