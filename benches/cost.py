@@ -26,12 +26,13 @@ SECONDS = 25.0
 GATE = {"psutil": 3.0, "psutil, all": 6.0}  # times cheaper
 LOOPS = ("collector", "collector, all", "psutil", "psutil, all")
 ABOUT = (
-    f"Once a second, processes of {MIB_EACH} MiB each, forked from one parent; median tick (least to most). lowtide is `lowtide attach`, all "
-    "of it, after its first half minute. collector: anonymous, file and shared memory, swap, threads and file descriptors of each process, "
-    "cgroups, the machine, the search for new processes; collector, all: also `smaps_rollup` of as many as its budget "
-    "allows. psutil: `memory_info` (RSS and its shared part; anonymous, file and shared memory apart it does not have), "
-    "`num_threads`, `num_fds`, `virtual_memory`, `swap_memory`, `children(recursive=True)`; psutil, all: `memory_full_info` "
-    "instead, the only one with swap, which reads `smaps_rollup` of every process each time."
+    f"Once a second, processes of {MIB_EACH} MiB each, forked from one parent; median tick (least to most). lowtide is "
+    "`lowtide attach`, all of it, after its first half minute. collector: anonymous, file and shared memory, swap, threads "
+    "and file descriptors of each process, cgroups, the machine, the search for new processes; collector, all: also "
+    "`smaps_rollup` of as many as its budget allows. psutil: `memory_info` (RSS and its shared part; anonymous, file and "
+    "shared memory apart it does not have), `num_threads`, `num_fds`, `virtual_memory`, `swap_memory`, "
+    "`children(recursive=True)`; psutil, all: `memory_full_info` instead, the only one with swap, which reads "
+    "`smaps_rollup` of every process each time."
 )
 
 
@@ -90,7 +91,11 @@ def main() -> None:
         ratios = {count: median(ticks(found, other)) / median(ticks(found, "collector")) for count, found in results.items()}
         shown = ", ".join(f"{ratio:.1f} times at {count}" for count, ratio in ratios.items())
         answer.goal(f"counters 20 times cheaper than `{other}` at 30", shown, ratios[30] >= 20)
-        answer.gate(f"counters at least {GATE[other]:.0f} times cheaper than `{other}` at 30", f"{ratios[30]:.1f} times", ratios[30] >= GATE[other])
+        answer.gate(
+            f"counters at least {GATE[other]:.0f} times cheaper than `{other}` at 30",
+            f"{ratios[30]:.1f} times",
+            ratios[30] >= GATE[other],
+        )
     peak = max(found["lowtide"]["peak"] for found in results.values())
     answer.goal("at most 48 MiB of memory", f"{peak / 2**20:.1f} MiB at the peak", peak <= 48 << 20)
     answer.print()

@@ -100,11 +100,11 @@ def main() -> None:
     header = ["memory", "GiB", "watched by", "p50, us", "p99, us", "p99.9, us", "most, us"]
     header += ["times asleep", "longest sleep, ms", "of all rounds, ms"]
     about = (
-        f"A pair of mmap and munmap of a page due every 0.1 ms: how long after that it was done, in {WINDOW_S:.0f} s; medians of {ROUNDS} "
-        "rounds that take turns. What counts are the pairs in which the target had to sleep for a lock (waits alone also "
-        "hold what the scheduler takes). memfd: 64 MiB mapped as often as it takes; anonymous: one mapping of real memory. "
-        "lowtide is `lowtide attach` in its first seconds, when it reads five times a second; naive reads `smaps_rollup` "
-        "every second."
+        f"A pair of mmap and munmap of a page due every 0.1 ms: how long after that it was done, in {WINDOW_S:.0f} s; medians "
+        f"of {ROUNDS} rounds that take turns. What counts are the pairs in which the target had to sleep for a lock (waits "
+        "alone also hold what the scheduler takes). memfd: 64 MiB mapped as often as it takes; anonymous: one mapping of "
+        "real memory. lowtide is `lowtide attach` in its first seconds, when it reads five times a second; naive reads "
+        "`smaps_rollup` every second."
     )
     answer.table(about, header, rows)
     answer.goal(f"held up for at most {BUDGET_MS:.0f} ms", f"{longest['lowtide']:.2f} ms", longest["lowtide"] <= BUDGET_MS)

@@ -46,7 +46,9 @@ def commands(torch: str) -> dict[str, tuple[str, list[str]]]:
 
 def build() -> None:
     """Build lowtide and the benches."""
-    done = subprocess.run(["cargo", "build", "--release", "--locked", "-p", "lowtide", "-p", "lowtide-benches"], cwd=ROOT, check=False)
+    done = subprocess.run(
+        ["cargo", "build", "--release", "--locked", "-p", "lowtide", "-p", "lowtide-benches"], cwd=ROOT, check=False
+    )
     if done.returncode != 0:
         sys.exit("the benches do not build: see above")
 

@@ -71,14 +71,16 @@ def main() -> None:
         (wall, half), cpu = mean_interval(changes[0]), mean_interval(changes[1])
         told = "within the noise" if abs(wall) <= half else "told from the noise"
         seconds = median(without[0] for without, _ in found)
-        rows.append([name, loop[-1], f"{seconds:.2f}", percent(wall, half), f"{median(changes[0]) * 100:+.2f} %", percent(*cpu), told])
+        rows.append(
+            [name, loop[-1], f"{seconds:.2f}", percent(wall, half), f"{median(changes[0]) * 100:+.2f} %", percent(*cpu), told]
+        )
         note = "" if half <= GOAL else f"; these pairs tell no less than {half * 100:.1f} %"
         answer.goal(f"{name}: slowed down by at most 0.5 %", percent(wall, half) + note, within(wall, half))
         answer.gate(f"{name}: not slowed down by more than 5 % for sure", percent(wall, half), wall - half <= GATE)
     header = ["loop", "steps", "seconds alone", "slow-down, mean (95 %)", "median", "processor time, mean (95 %)", "effect"]
     about = (
-        f"{PAIRS} pairs with and without `lowtide run`, one thread, as fast as it goes; lowtide reads five times a second in its first half "
-        "minute, so these short runs pay more than long ones. Time of the loop alone, start-up left out."
+        f"{PAIRS} pairs with and without `lowtide run`, one thread, as fast as it goes; lowtide reads five times a second in "
+        "its first half minute, so these short runs pay more than long ones. Time of the loop alone, start-up left out."
     )
     answer.table(about, header, rows)
     answer.print()

@@ -2,6 +2,7 @@
 
 import math
 import os
+from pathlib import Path
 
 import pytest
 from answer import mean_interval, middle_and_spread
@@ -23,7 +24,7 @@ def test_middle_and_spread():
 
 def test_a_family_is_there_and_goes():
     with family(3, 4) as pid:
-        children = open(f"/proc/{pid}/task/{pid}/children").read().split()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         assert len(children) == 2
         assert all(status_bytes(int(child), "RssAnon") >= 4 << 20 for child in children)
     assert not os.path.exists(f"/proc/{pid}")
