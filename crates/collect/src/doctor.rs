@@ -6,6 +6,7 @@ use std::path::Path;
 use lowtide_model::{Bytes, CgroupVersion};
 
 use crate::cgroup::Cgroups;
+use crate::link;
 use crate::parse::stat::Stat;
 use crate::root::{Root, Scratch};
 use crate::{sys, system};
@@ -48,7 +49,9 @@ pub fn doctor(root: &Path, pid: Option<u32>) -> Vec<Check> {
         rollup(&root, target, &mut scratch),
         new_processes(&root, &mut scratch),
         ptrace(&root, &mut scratch),
+        open_files(&root),
         namespaces(&root, target),
+        connections(&root, target),
         cgroup(&root, target, &mut scratch),
         machine(&root, &mut scratch),
         pressure(&root, &mut scratch),
@@ -153,6 +156,30 @@ fn new_processes(root: &Root, scratch: &mut Scratch) -> Check {
     }
 }
 
+fn open_files(root: &Root) -> Check {
+    const NAME: &str = "open files";
+    if root.folders_tell_files() {
+        fine(NAME, "the kernel tells how many a process has")
+    } else {
+        limited(NAME, "counted one by one, every 5 s or more rarely (a kernel before 6.2)", "nothing to do")
+    }
+}
+
+/// What links a server outside the tree to the run.
+fn connections(root: &Root, pid: u32) -> Check {
+    const NAME: &str = "connections";
+    const WHY: &str = "so that a server that does the work outside the tree is known to belong to the run";
+    if !link::has_our_network(root, pid) {
+        let text = format!("{pid} has another network: its Unix sockets are not seen from here");
+        limited(NAME, text, format!("run lowtide in the same container, {WHY}"))
+    } else if root.is_ours() && link::unix_peers_are_told() {
+        fine(NAME, "the kernel tells whom the run is connected to")
+    } else {
+        let text = "TCP and pipes only: the kernel does not tell the peers of Unix sockets (CONFIG_UNIX_DIAG, or a sandbox)";
+        limited(NAME, text, format!("modprobe unix_diag, {WHY}"))
+    }
+}
+
 fn ptrace(root: &Root, scratch: &mut Scratch) -> Check {
     const NAME: &str = "ptrace";
     let scope = scratch.read(&root.proc("sys/kernel/yama/ptrace_scope")).ok().and_then(crate::parse::number);
@@ -161,12 +188,12 @@ fn ptrace(root: &Root, scratch: &mut Scratch) -> Check {
         Some(1) => limited(
             NAME,
             "yama ptrace_scope is 1: only children may be looked into",
-            "start the run with `lowtide run`, or as root: sysctl kernel.yama.ptrace_scope=0",
+            "nothing to do: watching reads /proc only; to look inside, start the run with `lowtide run`, or: sysctl kernel.yama.ptrace_scope=0",
         ),
         Some(scope) => limited(
             NAME,
             format!("yama ptrace_scope is {scope}: only root may look into processes"),
-            "run as root, or: sysctl kernel.yama.ptrace_scope=1",
+            "nothing to do: watching reads /proc only; to look inside, run as root, or: sysctl kernel.yama.ptrace_scope=1",
         ),
     }
 }
@@ -188,7 +215,7 @@ fn namespaces(root: &Root, pid: u32) -> Check {
         .filter(|kind| link(&target, kind).is_ok_and(|there| link("self", kind).is_ok_and(|here| here != there)))
         .collect();
     if other.is_empty() {
-        fine(NAME, if pid == std::process::id() { "this shell's own".to_owned() } else { format!("{pid} shares ours") })
+        fine(NAME, if pid == std::process::id() { "those of this shell".to_owned() } else { format!("{pid} shares ours") })
     } else {
         fine(NAME, format!("{pid} has its own ({}): its cgroup and /dev/shm are read through /proc/{pid}/root", other.join(", ")))
     }
@@ -207,7 +234,7 @@ fn cgroup(root: &Root, pid: u32, scratch: &mut Scratch) -> Check {
         Some(CgroupVersion::V2) => "version 2",
         None => return missing(NAME, "none that can be read", "mount the cgroup file system here"),
     };
-    let place = format!("{version}, {} level(s)", samples.len());
+    let place = format!("{version}, {} {}", samples.len(), if samples.len() == 1 { "level" } else { "levels" });
     match samples.iter().filter_map(|sample| Some((sample.limit?, sample.usage))).min() {
         Some((limit, usage)) => fine(NAME, format!("{place}, limit {}, used {}", Bytes(limit), Bytes(usage))),
         None => fine(NAME, format!("{place}, no limit: the machine's memory is the limit")),
@@ -226,7 +253,7 @@ fn machine(root: &Root, scratch: &mut Scratch) -> Check {
 
 fn pressure(root: &Root, scratch: &mut Scratch) -> Check {
     match scratch.read(&root.proc("pressure/memory")) {
-        Ok(_) => fine("pressure", "PSI is on"),
+        Ok(_) => fine("pressure", "stalls for want of memory are counted (PSI)"),
         Err(error) => limited(
             "pressure",
             format!("/proc/pressure/memory: {error}"),
@@ -267,9 +294,11 @@ fn gpu(root: &Root) -> Check {
     let drivers = [("dev/nvidiactl", "NVIDIA"), ("dev/kfd", "AMD"), ("dev/accel", "accelerator"), ("dev/dri/renderD128", "DRM")];
     let there: Vec<&str> = drivers.iter().filter(|(path, _)| root.path(path).exists()).map(|(_, name)| *name).collect();
     if there.is_empty() {
-        missing("GPU", "no driver", "nothing to do on a machine without a GPU; in a container, pass the devices in (--gpus all)")
+        let mend = "nothing to do: GPU memory is not watched yet, host memory is";
+        missing("GPU", "no driver found: no GPU here, or its devices are not passed into this container", mend)
     } else {
-        limited("GPU", format!("driver: {}", there.join(", ")), "GPU memory is not watched yet; host memory is")
+        let text = format!("driver found: {}", there.join(", "));
+        limited("GPU", text, "nothing to do: GPU memory is not watched yet, host memory is")
     }
 }
 
@@ -293,7 +322,7 @@ fn state_folder() -> Check {
     };
     let nearest = base.ancestors().find(|folder| folder.is_dir()).unwrap_or_else(|| Path::new("/"));
     if sys::is_writable(nearest) {
-        fine(NAME, base.display().to_string())
+        fine(NAME, format!("{}: where `lowtide report` looks for the newest run", base.join("lowtide").display()))
     } else {
         limited(
             NAME,

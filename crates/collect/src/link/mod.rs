@@ -9,6 +9,9 @@ mod family;
 mod peers;
 mod sockets;
 
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use crate::parse::tcp::TcpState;
@@ -18,6 +21,7 @@ use crate::sys;
 use ends::End;
 use family::{Families, Kinship};
 use peers::{Ends, Peers};
+use sockets::UnixSockets;
 
 /// A suspect without a link is asked again after so many seconds, or after so many as keep that within this part of a
 /// core.
@@ -39,10 +43,9 @@ pub struct Links {
 impl Links {
     /// Takes note of what the run has inherited.
     pub fn new(root: &Root, target: u32, scratch: &mut Scratch) -> Self {
-        let network = network(root, target);
-        let ours = root.is_ours() && network == network_of_ours(root);
-        let peers = Peers::new(root, target, &Families::read(root, scratch), ours);
-        Self { target, network, peers, ask_again_s: f64::NEG_INFINITY }
+        let unix = root.is_ours() && has_our_network(root, target);
+        let peers = Peers::new(root, target, &Families::read(root, scratch), unix);
+        Self { target, network: network(root, target), peers, ask_again_s: f64::NEG_INFINITY }
     }
 
     /// Looks at the run's own connections if it is time. `pids`: its processes, in rising order.
@@ -136,6 +139,13 @@ impl Links {
     }
 }
 
+/// Whether the kernel tells who is at the other end of a Unix socket: asked for one of our own.
+pub fn unix_peers_are_told() -> bool {
+    let Ok((one, _other)) = UnixStream::pair() else { return false };
+    let inode = std::fs::metadata(format!("/proc/self/fd/{}", one.as_raw_fd())).map(|socket| socket.ino());
+    inode.is_ok_and(|inode| UnixSockets::open().and_then(|mut sockets| sockets.get(inode)).is_some())
+}
+
 /// The suspect or a relative of it.
 #[derive(Clone, Copy, Debug)]
 struct Who {
@@ -168,8 +178,9 @@ fn network(root: &Root, pid: u32) -> Option<PathBuf> {
     std::fs::read_link(root.of(pid, "ns/net")).ok()
 }
 
-fn network_of_ours(root: &Root) -> Option<PathBuf> {
-    std::fs::read_link(root.proc("self/ns/net")).ok()
+/// Whether a process has the same network as we have.
+pub fn has_our_network(root: &Root, pid: u32) -> bool {
+    network(root, pid) == std::fs::read_link(root.proc("self/ns/net")).ok()
 }
 
 /// A foreign name, short and fit for a terminal. The NUL of an abstract name is written as `@`, as everywhere.
