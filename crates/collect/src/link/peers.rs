@@ -106,10 +106,14 @@ impl Peers {
     pub fn look(&mut self, root: &Root, now_s: f64, pids: &[u32]) {
         let before = sys::thread_cpu_ns();
         let spent_s = || (sys::thread_cpu_ns() - before) as f64 * 1e-9;
-        self.forget(|pid| pids.binary_search(&pid).is_ok());
+        if self.cursor == 0 {
+            self.forget(|pid| pids.binary_search(&pid).is_ok());
+        }
         let mut tcp = Vec::new();
         let mut rest = pids[pids.partition_point(|pid| *pid < self.cursor)..].iter().copied().peekable();
-        while let Some(pid) = rest.next_if(|_| spent_s() < STEP_S) {
+        let mut first = true;
+        // One at least, however long the rest of the look took.
+        while let Some(pid) = rest.next_if(|_| std::mem::take(&mut first) || spent_s() < STEP_S) {
             self.visit(root, now_s, pid, &mut tcp);
         }
         let next = rest.next();
