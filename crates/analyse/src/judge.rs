@@ -158,7 +158,7 @@ pub fn judge(all: &[Window], ask: Ask) -> Judged {
             unclear(&mut judged, "it grew; whether it still does cannot be told yet", 0.3 * span);
             return judged;
         }
-        growing(&mut judged, &trend, &fine, hinge.as_ref(), &warm_up);
+        growing(&mut judged, &trend, &fine, hinge.as_ref(), &warm_up, ask.fresh);
     } else {
         level(&mut judged, &trend, &rises, &warm_up, &windows[start..], ask);
     }
@@ -229,7 +229,7 @@ fn stopped(judged: &mut Judged, windows: &[Window], stretch: &[Point], hinge: &H
     true
 }
 
-fn growing(judged: &mut Judged, trend: &Trend, fine: &[(f64, f64)], hinge: Option<&Hinge>, warm_up: &WarmUp) {
+fn growing(judged: &mut Judged, trend: &Trend, fine: &[(f64, f64)], hinge: Option<&Hinge>, warm_up: &WarmUp, fresh: bool) {
     let span = judged.until_s - judged.since_s;
     let late = shape::late_share(fine, trend.slope, trend.residual);
     if late.is_some_and(|(share, error)| share + 1.645 * error < 0.5) {
@@ -242,8 +242,14 @@ fn growing(judged: &mut Judged, trend: &Trend, fine: &[(f64, f64)], hinge: Optio
         let more = 1.5 * judged.excursions.longest_s - span;
         return unclear(judged, "it grows, as it did before it came back down", more);
     }
+    // From the start on, fast, and nearly all that it has: that is also how a model or a data set is loaded.
+    let loading = fresh && judged.rise >= 0.75 * judged.floor && judged.rate >= LOADING_RATE;
+    if loading && span < LOADING_S {
+        return unclear(judged, "it may still be loading", LOADING_S - span);
+    }
     let steady = late.is_some_and(|(share, _)| share >= 0.6) && hinge.is_none_or(|h| h.ratio < 1.6);
-    let sure = span >= SURE_S && judged.tides >= 10 && steady && span >= warm_up.rise_s;
+    let sure_s = if loading { 2.5 * LOADING_S } else { SURE_S };
+    let sure = span >= sure_s && judged.tides >= 10 && steady && span >= warm_up.rise_s;
     judged.outcome = if sure { Outcome::Leaking } else { Outcome::Rising };
     judged.more_s = 0.0;
 }

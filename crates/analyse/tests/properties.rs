@@ -102,6 +102,13 @@ proptest! {
     }
 
     #[test]
+    fn loading_a_model_is_no_leak(gib_per_minute in 2.0..60.0_f64, seconds in 20..110_u32) {
+        let rate = gib_per_minute * 1024.0 * MIB / 60.0;
+        let series: Vec<_> = (0..seconds * 5).map(|i| f64::from(i) / 5.0).map(|t| (t, 20.0 * MIB + rate * t)).collect();
+        prop_assert!(!verdict(&series, Ask::bytes(false, true)).grows());
+    }
+
+    #[test]
     fn more_data_narrows_the_interval(rate in 0.2..2.0_f64, seconds in 60..150_u32, jitter in 0.5..4.0_f64) {
         let width = |judged: &Judged| judged.ci95[1] - judged.ci95[0];
         let (short, long) = (verdict(&leak(rate, seconds, jitter), ask()), verdict(&leak(rate, 10 * seconds, jitter), ask()));
