@@ -85,6 +85,10 @@ impl Judged {
 pub const CLAIM_S: f64 = 15.0;
 /// Shortest stretch, in seconds, after which bounded growth counts as ruled out.
 const SURE_S: f64 = 60.0;
+/// Growth per second that a checkpoint or a data set can be loaded at, where leaks are slower as a rule. Bytes.
+const LOADING_RATE: f64 = 20.0 * 1024.0 * 1024.0;
+/// Shortest stretch, in seconds, on which growth is claimed that looks like loading.
+const LOADING_S: f64 = 120.0;
 const FEWEST: usize = 6;
 /// Standard errors that growth must be above zero. Set by the study in `tests/study.rs`: at serial correlations up to
 /// 0.99 it keeps false alarms under 1 %.
