@@ -56,9 +56,19 @@ impl Suspects {
         }
     }
 
+    /// When [`Self::glance`] should be called between ticks; `None` once the first seconds are over.
+    pub fn glance_due_s(&self) -> Option<f64> {
+        self.links.glance_due_s()
+    }
+
+    /// Looks at the run's connections only.
+    pub fn glance(&mut self, root: &Root, now_s: f64, members: &Members) {
+        self.links.look(root, now_s, members.alive.keys().copied());
+    }
+
     /// Names new suspects, samples those that are known, and looks for links.
     pub fn look(&mut self, around: &mut Around<'_>, samples: &mut Vec<ProcSample>, out: &mut Vec<Event>) {
-        self.links.look(around.root, around.now_s, around.members.alive.keys().copied());
+        self.glance(around.root, around.now_s, around.members);
         let found = self.find(around);
         let (named, waiting): (Vec<Suspect>, Vec<Suspect>) = found.into_iter().partition(|suspect| {
             let room = self.alive.len() - self.linked_alive() < MOST_STRANGERS_AT_ONCE && self.strangers < MOST_STRANGERS;

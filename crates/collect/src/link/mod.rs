@@ -55,6 +55,11 @@ impl Links {
         }
     }
 
+    /// When [`Self::look`] should be called between ticks; `None` once the first seconds are over.
+    pub fn glance_due_s(&self) -> Option<f64> {
+        self.peers.glance_due_s()
+    }
+
     /// Whether suspects that had no link may be asked about again.
     pub fn may_ask_again(&self, now_s: f64) -> bool {
         now_s >= self.ask_again_s

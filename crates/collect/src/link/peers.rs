@@ -1,8 +1,8 @@
 //! Whom the run is connected to, and was: a client may send its job in the first second, hang up, and wait.
 //!
 //! The open files of the run's processes are looked at now and then, a millisecond's worth at a time, and never for more
-//! than [`SHARE`] of a core. A connection that was too short to be seen is missed; a client that asks again and again
-//! is caught sooner or later. What the run inherited from those who started it (their terminal, a pipe of the shell, a
+//! than [`SHARE`] of a core; in the first seconds, when a client sends its job, ten times as often. A connection that was
+//! too short to be seen is missed; a client that asks again and again is caught sooner or later. What the run inherited from those who started it (their terminal, a pipe of the shell, a
 //! build's jobserver) says nothing about anybody, nor do standard input, output and error.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -16,21 +16,22 @@ use crate::parse::unix_diag::UnixName;
 use crate::root::Root;
 use crate::sys;
 
-/// The part of a core that looking may use.
+/// The part of a core that looking may use, and in the first seconds.
 const SHARE: f64 = 0.0005;
+const FIRST_SHARE: f64 = 0.005;
 /// CPU seconds after which a look pauses until the next tick.
 const STEP_S: f64 = 0.001;
-/// Seconds between looks, at first and later on.
-const FIRST_EVERY_S: f64 = 0.2;
-const FIRST_S: f64 = 30.0;
+/// Seconds between looks, at first and later on, and how long "at first" is.
+const FIRST_EVERY_S: f64 = 0.02;
 const EVERY_S: f64 = 2.0;
+const FIRST_S: f64 = 10.0;
 /// The first file number that is not standard input, output or error.
 const FIRST_OWN_FILE: u32 = 3;
 /// Sockets and pipes of the run that are kept in mind, and listeners that it was connected to.
 const MOST_ENDS: usize = 16_384;
 const MOST_PLACES: usize = 1024;
 /// A socket that is not connected yet is looked at again after this time, and then after twice as long each time.
-const RETRY_S: f64 = 0.2;
+const RETRY_S: f64 = 0.02;
 const LONGEST_RETRY_S: f64 = 60.0;
 
 /// What is known of a socket of the run.
@@ -97,9 +98,14 @@ impl Peers {
         }
     }
 
-    /// Whether it is time to look.
+    /// Whether it is time to look. Ticks are not quite as regular as they are meant to be.
     pub fn is_due(&self, now_s: f64) -> bool {
-        now_s >= self.next_s
+        now_s >= self.next_s - 0.01
+    }
+
+    /// When to look next in the first seconds, when ticks come too rarely for it.
+    pub fn glance_due_s(&self) -> Option<f64> {
+        Some(self.next_s).filter(|next_s| self.first_s.is_some_and(|first_s| next_s - first_s < FIRST_S))
     }
 
     /// Looks at some of the run's processes, given in rising order, from where the last look ended.
@@ -122,10 +128,9 @@ impl Peers {
             self.ask_tcp(root, now_s, &tcp);
         }
         let first_s = *self.first_s.get_or_insert(now_s);
-        let every_s = if now_s - first_s < FIRST_S { FIRST_EVERY_S } else { EVERY_S };
+        let (every_s, share) = if now_s - first_s < FIRST_S { (FIRST_EVERY_S, FIRST_SHARE) } else { (EVERY_S, SHARE) };
         let pause_s = if next.is_none() { every_s } else { 0.0 };
-        // Ticks are not quite as regular as they are meant to be.
-        self.next_s = now_s + pause_s.max(spent_s() / SHARE) - 0.01;
+        self.next_s = now_s + pause_s.max(spent_s() / share);
     }
 
     /// Forgets what nobody of the run holds any more.

@@ -58,7 +58,7 @@ pub fn attach(args: Args) -> Result<u8, Failure> {
 /// Watches until the target ends, enough was seen, or somebody has enough.
 fn watch_on(watch: &mut Watch) -> (ExitStatus, String) {
     loop {
-        watch.tick();
+        watch.turn();
         if !watch.target_alive() {
             return (ExitStatus::Unknown, "the target ended".to_owned());
         }

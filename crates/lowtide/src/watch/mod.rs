@@ -148,9 +148,10 @@ impl Watch {
         Ok(watch)
     }
 
-    /// How long until the next tick is due.
+    /// How long until the next [`Watch::turn`] is due.
     pub fn until_next(&self) -> std::time::Duration {
-        self.clock.until(self.schedule.due_s())
+        let glance_s = self.collector.as_ref().and_then(Collector::glance_due_s).unwrap_or(f64::INFINITY);
+        self.clock.until(self.schedule.due_s().min(glance_s))
     }
 
     /// Whether the target is still there.
@@ -158,10 +159,21 @@ impl Watch {
         self.collector.as_ref().is_some_and(Collector::target_alive)
     }
 
-    /// Measures, records and judges once.
-    pub fn tick(&mut self) {
-        let cpu_s = clock::thread_cpu_s();
+    /// A tick if one is due, else a glance at what could be gone by the next tick.
+    pub fn turn(&mut self) {
         let now_s = self.clock.now_s();
+        if now_s >= self.schedule.due_s() {
+            self.tick(now_s);
+        } else if let Some(collector) = &mut self.collector
+            && let Err(text) = guarded(|| collector.glance(now_s))
+        {
+            self.give_up(now_s, &text);
+        }
+    }
+
+    /// Measures, records and judges once.
+    fn tick(&mut self, now_s: f64) {
+        let cpu_s = clock::thread_cpu_s();
         self.note_gaps(now_s);
         self.collect(now_s);
         if now_s - self.cost_noted_s >= COST_EVERY_S {
@@ -213,14 +225,18 @@ impl Watch {
         if let Some(collector) = &mut self.collector
             && let Err(text) = guarded(|| collector.tick(now_s, &mut events))
         {
-            self.collector = None;
             events.clear();
-            self.note(now_s, NoteKind::Unavailable, format!("everything from here on: watching failed inside lowtide ({text})"));
+            self.give_up(now_s, &text);
         }
         for event in events.drain(..) {
             self.push(&event);
         }
         self.events = events;
+    }
+
+    fn give_up(&mut self, now_s: f64, text: &str) {
+        self.collector = None;
+        self.note(now_s, NoteKind::Unavailable, format!("everything from here on: watching failed inside lowtide ({text})"));
     }
 
     fn note_gaps(&mut self, now_s: f64) {
@@ -328,11 +344,11 @@ mod tests {
             ..Settings::new(target.0.id(), Mode::Run, vec!["sleep".to_owned()])
         };
         let mut watch = Watch::start(settings).expect("it watches");
-        watch.tick();
+        watch.turn();
         let (ours, orphan) = told.recv().expect("the observer has run");
         let limit = Instant::now() + Duration::from_secs(60);
         let seen = loop {
-            watch.tick();
+            watch.turn();
             let seen: Vec<u32> = watch.analyser.report().processes.iter().map(|process| process.pid).collect();
             if seen.contains(&orphan.0.id()) {
                 break seen;

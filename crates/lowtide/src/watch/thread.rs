@@ -67,7 +67,7 @@ fn watch(
 ) -> Result<Result<(), String>, String> {
     let mut watch = Watch::start(settings)?;
     loop {
-        watch.tick();
+        watch.turn();
         if let Some(reason) = watch.enough() {
             let outcome = watch.end(ExitStatus::Unknown, &reason);
             let closed = watch.close();
