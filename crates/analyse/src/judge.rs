@@ -13,7 +13,7 @@ use crate::excursion::{self, Excursions};
 use crate::floor::{Point, envelope, without_teardown};
 use crate::pyramid::Window;
 use crate::shape::{self, Hinge};
-use crate::stretch::{WarmUp, late_rise, longest_pause, thin, uniform_stretch};
+use crate::stretch::{WarmUp, after_start_up, late_rise, longest_pause, thin, uniform_stretch};
 use crate::trend::{self, Trend};
 
 /// What a series does.
@@ -89,6 +89,7 @@ const SURE_S: f64 = 60.0;
 const LOADING_RATE: f64 = 20.0 * 1024.0 * 1024.0;
 /// Shortest stretch, in seconds, on which growth is claimed that looks like loading.
 const LOADING_S: f64 = 120.0;
+/// The fewest low tides for a trend.
 const FEWEST: usize = 6;
 /// Standard errors that growth must be above zero. Set by the study in `tests/study.rs`: at serial correlations up to
 /// 0.99 it keeps false alarms under 1 %.
@@ -124,7 +125,10 @@ pub fn judge(all: &[Window], ask: Ask) -> Judged {
         judged.detectable = 1.1 * ask.least / duration;
         return judged;
     }
-    let start = uniform_stretch(&points, tolerance);
+    let mut start = uniform_stretch(&points, tolerance);
+    if ask.fresh && start == 0 {
+        start = after_start_up(&points);
+    }
     let stretch = &points[start..];
     judged.since_s = stretch[0].t_s;
     let span = judged.until_s - judged.since_s;

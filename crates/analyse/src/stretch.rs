@@ -27,6 +27,24 @@ pub fn uniform_stretch(points: &[Point], tolerance: f64) -> usize {
     start
 }
 
+/// A stretch that reaches back to the birth of a process holds its start-up: small against all growth since, and yet no
+/// part of it. Skips what rises more than three times as fast as the rest, a sixteenth of the time at a go.
+pub fn after_start_up(points: &[Point]) -> usize {
+    let Some(last) = points.last() else { return 0 };
+    let rate = |from: &Point, to: &Point| (to.floor - from.floor) / (to.t_s - from.t_s).max(1e-9);
+    let width = (last.t_s - points[0].t_s) / 16.0;
+    let mut start = 0;
+    for _ in 0..4 {
+        let next = points.partition_point(|p| p.t_s < points[start].t_s + width);
+        let Some(point) = points.get(next).filter(|_| next > start) else { break };
+        if rate(&points[start], point) <= 3.0 * rate(point, last).max(0.0) {
+            break;
+        }
+        start = next;
+    }
+    start
+}
+
 /// Evenly spread points of an envelope, at most `most`.
 pub fn thin(points: &[Point], most: usize) -> Vec<(f64, f64)> {
     let step = points.len().div_ceil(most).max(1);
