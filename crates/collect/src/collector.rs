@@ -187,7 +187,8 @@ impl Collector {
     }
 
     /// Says that a child of ours is none of the run, nor what descends from it: a command that we start ourselves while
-    /// we are the run's reaper. To be called before the next tick.
+    /// we are the run's reaper. To be called before the next tick. Orphans of it that come and go between two looks are
+    /// known by [`crate::COMMAND_MARK`].
     pub fn ignore_child(&mut self, pid: u32) {
         let start_ticks = self.root.stat(pid, &mut self.scratch).map(|stat| stat.start_ticks);
         self.members.ignore(pid, start_ticks);

@@ -33,4 +33,5 @@ pub use collector::{Collector, Options};
 pub use doctor::{Check, CheckState, doctor};
 pub use error::CollectError;
 pub use find::{Candidate, find_candidates};
+pub use members::COMMAND_MARK;
 pub use secrets::mask_secrets;

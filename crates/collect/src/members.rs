@@ -19,6 +19,9 @@ use crate::root::{Root, Scratch};
 pub const YOUNG_S: f64 = 0.5;
 /// At most this many live processes are watched at one time.
 pub const MOST_MEMBERS: usize = 4096;
+/// A command that we start ourselves while we are the reaper of the run's orphans has our pid in this variable of its
+/// environment, so that its own orphans are not taken for those of the run.
+pub const COMMAND_MARK: &str = "LOWTIDE_ON";
 /// And at most so many are remembered that are none of the run.
 const MOST_IGNORED: usize = 4096;
 
@@ -181,7 +184,9 @@ impl Members {
             let before = found.len();
             found.retain(|stat| {
                 let taken = self.belongs(stat) && is_leader(root, stat.pid, scratch);
-                if taken {
+                if taken && self.is_marked(stat, root, scratch) {
+                    self.ignore(stat.pid, Some(stat.start_ticks));
+                } else if taken {
                     self.insert(*stat);
                 }
                 !taken
@@ -232,6 +237,18 @@ impl Members {
         // An orphan whose parent came and went between two looks. Sessions are only inherited, so the session of a
         // member proves it; a process group can be shared with siblings (a pipeline), so it must be an orphan too.
         after_target && ((stat.session > 0 && older(stat.session)) || (stat.ppid == 1 && stat.pgrp > 0 && older(stat.pgrp)))
+    }
+
+    /// An orphan of an ignored command that nobody saw being born, by the mark in its environment.
+    fn is_marked(&self, stat: &Stat, root: &Root, scratch: &mut Scratch) -> bool {
+        if self.ignored.is_empty() || self.reaper != Some(stat.ppid) {
+            return false;
+        }
+        let mark = format!("{COMMAND_MARK}={}", std::process::id());
+        let environment = scratch.read(&root.of(stat.pid, "environ"));
+        let marked = environment.is_ok_and(|bytes| bytes.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes()));
+        scratch.wipe();
+        marked
     }
 
     fn insert(&mut self, stat: Stat) {

@@ -14,7 +14,11 @@ fn orphans_that_nobody_saw_being_born_belong_to_the_run() {
     let mut child = Child::shell("echo ready; read line; (setsid sh -c 'sleep 600 > /dev/null 2>&1 & echo pid $!' &); read line");
     let mut watch = Watch::with(child.pid(), std::path::Path::new("/"), true);
     watch.tick();
-    let hook = Child::shell("echo ready; read line");
+    // Its orphan is known by nothing but the mark in its environment.
+    let mark = format!("{}={}", lowtide_collect::COMMAND_MARK, std::process::id());
+    let program = "echo ready; (setsid sleep 600 > /dev/null 2>&1 & echo pid $!); read line";
+    let mut hook = Child::shell(&format!("export {mark}; {program}"));
+    let of_hook = Orphan(hook.wait_for("pid").parse().unwrap());
     watch.collector.ignore_child(hook.pid());
     child.say("go");
     let guard = Orphan(child.wait_for("pid").parse().unwrap());
@@ -22,6 +26,7 @@ fn orphans_that_nobody_saw_being_born_belong_to_the_run() {
     watch.until("the orphan", |watch| watch.process(orphan).is_some());
     assert!(watch.process(stranger.pid()).is_none(), "our older children are no part of it");
     assert!(watch.process(hook.pid()).is_none(), "a command of our own is no part of it");
+    assert!(watch.process(of_hook.0).is_none(), "nor is what it leaves behind");
     child.finish();
     watch.tick();
     assert!(watch.exited(child.pid()) && !watch.collector.target_alive());

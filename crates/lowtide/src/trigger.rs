@@ -139,6 +139,7 @@ impl Event {
 fn start(command: &str, report: String) -> io::Result<(Child, Arc<Mutex<Vec<u8>>>)> {
     let (reader, writer) = io::pipe()?;
     let mut shell = Command::new("sh");
+    shell.env(lowtide_collect::COMMAND_MARK, std::process::id().to_string());
     shell.args(["-c", command]).stdin(Stdio::piped()).stdout(writer.try_clone()?).stderr(writer);
     // SAFETY: between fork and exec only setsid(2) is called, which is async-signal-safe and touches no memory.
     unsafe {
