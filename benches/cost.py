@@ -23,7 +23,7 @@ SIZES = (1, 30, 200)
 MIB_EACH = 8
 EAGER_S = 31.0  # lowtide reads five times a second in its first half minute
 SECONDS = 25.0
-GATE = {"psutil": 3.0, "psutil, all": 6.0}  # times cheaper
+GATE = {"psutil": 2.0, "psutil, all": 4.0}  # times cheaper
 LOOPS = ("collector", "collector, all", "psutil", "psutil, all")
 ABOUT = (
     f"Once a second, processes of {MIB_EACH} MiB each, forked from one parent; median tick (least to most). lowtide is "

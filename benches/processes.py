@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
@@ -89,8 +88,3 @@ def sleep_until_second(offset: float) -> None:
     """Sleep until the clock's next second and this fraction, so that several loops take turns."""
     wait = (offset - time.time()) % 1.0
     time.sleep(wait + 1.0 if wait < 0.05 else wait)
-
-
-def machine_is_quiet() -> bool:
-    """Nobody else computes to speak of."""
-    return os.getloadavg()[0] < 1.0
