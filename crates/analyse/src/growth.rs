@@ -46,7 +46,7 @@ pub fn assess(store: &Store, dev_shm: &Pyramid, end_s: f64, over: bool) -> Asses
         }
     }
     let any = |series: &[Series], kind: Kind| series.iter().any(|s| s.kind == kind && s.judged.grows());
-    judge_roles(&mut series, store, over);
+    judge_roles(&mut series, store, end_s, over);
     if !any(&series, Kind::Anonymous) && store.tracks.values().any(Track::shares) && store.copied.windows().len() > 1 {
         let judged = judge(store.copied.windows(), Ask::shares(over));
         series.push(Series { process: None, role: None, kind: Kind::Anonymous, copied: true, judged, members: 0 });
@@ -111,10 +111,12 @@ fn judge_process(series: &mut Vec<Series>, id: ProcId, track: &Track, over: bool
 }
 
 /// Growth that is spread thinly over many processes of one role.
-fn judge_roles(series: &mut Vec<Series>, store: &Store, over: bool) {
+fn judge_roles(series: &mut Vec<Series>, store: &Store, end_s: f64, over: bool) {
     for (role, group) in &store.roles {
+        // A process may have had this role until more was known of it: then the role's series is a stump.
+        let members = store.tracks.values().filter(|t| t.process.role == *role && current(t, store, end_s)).count();
         let one_grows = series.iter().any(|s| s.role == Some(*role) && !s.copied && s.judged.grows());
-        if group.most < 2 || one_grows || *role == Role::Outside {
+        if members < 2 || one_grows || *role == Role::Outside {
             continue;
         }
         let judged = judge(group.grown.windows(), Ask::bytes(over, false));

@@ -72,7 +72,8 @@ pub fn roles(run: &Analyser, assessment: &Assessment) -> Vec<RoleReport> {
     }
     // A process may have been something else until more was known of it: a role that nobody has now says nothing.
     let held = |role: Role| store.tracks.values().any(|t| t.process.role == role);
-    let shown = |role: &&Role| held(**role) && (**role != Role::Outside || !store.linked.is_empty());
+    // What lies outside stands in the tree above; strangers that are only watched do not belong to any sum.
+    let shown = |role: &&Role| held(**role) && **role != Role::Outside;
     rows.extend(
         Role::ALL.iter().filter(shown).filter_map(|role| Some(row(run, assessment, Some(*role), store.roles.get(role)?))),
     );

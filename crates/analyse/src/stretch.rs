@@ -105,7 +105,8 @@ impl WarmUp {
         let in_one_step = grown.windows(2).any(|pair| pair[1].floor - pair[0].floor > 0.6 * rise);
         let still_starting =
             starts_up && (rise_s < START_UP_AGAIN * start_up_s || rise / rise_s > START_UP_SLOWER * start_up_rate);
-        if rise < 2.0 * ask.least || rise_s < 2.0 || in_one_step || still_starting {
+        let shortest_s = if starts_up { START_UP_S } else { 2.0 };
+        if rise < 2.0 * ask.least || rise_s < shortest_s || in_one_step || still_starting {
             return Self { pause_s, ..none };
         }
         Self { rise, rise_s, from_to: (grown[0].t_s, last.t_s), pause_s }
@@ -117,3 +118,5 @@ impl WarmUp {
 const START_UP_AGAIN: f64 = 1.2;
 
 const START_UP_SLOWER: f64 = 0.5;
+/// And longer than this, seconds: importing torch and building a data set have phases of their own.
+const START_UP_S: f64 = 3.0;
