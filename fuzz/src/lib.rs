@@ -96,6 +96,8 @@ pub fn kernel(bytes: &[u8]) {
     }
     let _ = parse::mounts::cgroup_mounts(bytes);
     let _ = parse::mounts::cgroup_paths(bytes);
+    let _ = parse::tcp::socket(bytes);
+    let _ = parse::unix_diag::answer(bytes, 7);
     let args = parse::nul_separated(bytes, 64);
     assert!(args.len() <= 64, "as many as asked for");
     assert_eq!(secrets::mask_secrets(&args).len(), args.len(), "as many arguments as before");
