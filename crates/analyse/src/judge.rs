@@ -149,7 +149,7 @@ pub fn judge(all: &[Window], ask: Ask) -> Judged {
     let stop = shape::Stop::of(&blocks, ask.quantum);
     judged.detectable = ((SIGNIFICANT + POWER) * trend.error)
         .max(1.1 * ask.least.max(rises.swing) / span.max(CLAIM_S) + POWER * trend.error)
-        .max(1.1 * (STOP_F.sqrt() + POWER) * stop.per_second(trend.scatter()));
+        .max(1.1 * (STOP_F.sqrt() + POWER) * stop.per_second(trend.residual));
     judged.one_step = rises.one_step || rises.largest > 0.5 * judged.rise;
 
     let fine = thin(stretch, 64);
