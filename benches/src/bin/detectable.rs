@@ -2,8 +2,8 @@
 //!
 //! The reference, for a run without a leak: the minimum of anonymous plus shared memory of the training process in each of
 //! the truth log's epochs from the second on, a least-squares line through them, and the same demands that lowtide has of
-//! a leak: a slope of [`SIGNIFICANT`] standard errors, and growth of [`LEAST`] bytes in all (three of the chunks that
-//! an allocator grows by). A leak at the detectable rate shall be found in 95 % of runs, hence [`POWER`] more
+//! a leak: a slope of [`SIGNIFICANT`] standard errors, and growth of [`least`] bytes in all (what a healthy allocator
+//! drifts by). A leak at the detectable rate shall be found in 95 % of runs, hence [`POWER`] more
 //! standard errors. Errors are the textbook's, for independent residuals, not below what the chunks' size makes
 //! of them: that is the best that anybody could state, and too good where tides are correlated.
 
@@ -15,10 +15,10 @@ use lowtide_model::Verdict;
 const SIGNIFICANT: f64 = 5.0;
 /// 95 % of a normal distribution.
 const POWER: f64 = 1.645;
-/// Least growth that is worth a verdict, bytes.
-const LEAST: f64 = 3.0 * 1024.0 * 1024.0;
-/// Resolution of the values, bytes: half an allocator's chunk.
-const QUANTUM: f64 = 512.0 * 1024.0;
+/// Least growth that is worth a verdict in half a minute, bytes; it grows with the root of time.
+const LEAST: f64 = 1.5 * 1024.0 * 1024.0;
+/// Resolution of the values, bytes: a quarter of an allocator's chunk.
+const QUANTUM: f64 = 256.0 * 1024.0;
 /// Over fewer tides a line has no error to speak of.
 const FEWEST: usize = 4;
 const MIB_PER_MINUTE: f64 = 60.0 / (1024.0 * 1024.0);
@@ -90,6 +90,11 @@ fn low_tides(trace: &Trace) -> Vec<(f64, f64)> {
     spans.iter().filter_map(lowest).collect()
 }
 
+/// The least growth worth a verdict over so many seconds, bytes.
+fn least(span_s: f64) -> f64 {
+    LEAST * (span_s / 30.0).sqrt().max(1.0)
+}
+
 /// The rate that would be found in 95 % of runs, bytes per second; `None` over too few tides.
 fn detectable(tides: &[(f64, f64)]) -> Option<f64> {
     if tides.len() < FEWEST {
@@ -104,7 +109,7 @@ fn detectable(tides: &[(f64, f64)]) -> Option<f64> {
     let variance = (squares / (n - 2.0)).max(QUANTUM * QUANTUM / 12.0);
     let error = (variance / spread).sqrt();
     let span = tides[tides.len() - 1].0 - tides[0].0;
-    Some(((SIGNIFICANT + POWER) * error).max(LEAST / span + POWER * error))
+    Some(((SIGNIFICANT + POWER) * error).max(least(span) / span + POWER * error))
 }
 
 #[cfg(test)]
@@ -115,7 +120,7 @@ mod tests {
     fn a_level_run_is_as_good_as_its_least_growth() {
         let tides: Vec<(f64, f64)> = (0..100).map(|i| (f64::from(i), 1e9)).collect();
         let rate = detectable(&tides).expect("enough tides");
-        assert!((1.0..1.5).contains(&(rate / (LEAST / 99.0))), "{rate}");
+        assert!((1.0..1.5).contains(&(rate / (least(99.0) / 99.0))), "{rate}");
     }
 
     #[test]

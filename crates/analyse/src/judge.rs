@@ -146,10 +146,10 @@ pub fn judge(all: &[Window], ask: Ask) -> Judged {
     judged.ci95 = [trend.slope - 1.96 * trend.error, trend.slope + 1.96 * trend.error];
     judged.rise = (stretch[stretch.len() - 1].floor - stretch[0].floor).max(0.0);
     let rises = Rises::of(&blocks, &windows[start..], ask.quantum);
-    let stop = shape::Stop::of(&blocks, ask.quantum);
+    let stop = shape::Stop::of(&blocks, 0.5 * ask.quantum);
     judged.detectable = ((SIGNIFICANT + POWER) * trend.error)
         .max(1.1 * ask.least.max(rises.swing) / span.max(CLAIM_S) + POWER * trend.error)
-        .max(1.1 * (STOP_F.sqrt() + POWER) * stop.per_second(trend.residual));
+        .max(1.1 * (STOP_F.sqrt() + POWER) * stop.per_second());
     judged.one_step = rises.one_step || rises.largest > 0.5 * judged.rise;
 
     let fine = thin(stretch, 64);

@@ -84,25 +84,30 @@ pub struct Stop {
     pub f: f64,
     /// Root of the squared residuals that growth of one per second would leave in it.
     unit: f64,
+    /// Standard deviation of the points about the line.
+    scatter: f64,
 }
 
 impl Stop {
     /// Compares the two on points (seconds, value).
     #[must_use]
     pub fn of(points: &[(f64, f64)], quantum: f64) -> Self {
-        let (Some(first), Some(last)) = (points.first(), points.last()) else { return Self { f: 0.0, unit: 0.0 } };
+        let (Some(first), Some(last)) = (points.first(), points.last()) else {
+            return Self { f: 0.0, unit: 0.0, scatter: 0.0 };
+        };
         let at = first.0 + 0.75 * (last.0 - first.0);
         let allowance = quantum * quantum / 12.0 * points.len() as f64;
         let line = regress(points.iter().copied()).squares + allowance;
         let stopped = regress(points.iter().map(|p| (p.0.min(at), p.1))).squares + allowance;
         let unit = regress(points.iter().map(|p| (p.0.min(at), p.0))).squares.sqrt();
-        Self { f: (stopped - line) / line * (points.len() as f64 - 2.0), unit }
+        let freedom = points.len() as f64 - 2.0;
+        Self { f: (stopped - line) / line * freedom, unit, scatter: (line / freedom.max(1.0)).sqrt() }
     }
 
-    /// The growth per second at which a stop shows by one standard deviation of points that scatter by `scatter`.
+    /// The growth per second at which a stop shows by one standard deviation.
     #[must_use]
-    pub fn per_second(&self, scatter: f64) -> f64 {
-        if self.unit > 0.0 { scatter / self.unit } else { f64::INFINITY }
+    pub fn per_second(&self) -> f64 {
+        if self.unit > 0.0 { self.scatter / self.unit } else { f64::INFINITY }
     }
 }
 

@@ -21,19 +21,11 @@ pub struct Trend {
     pub residual: f64,
     /// First-order autocorrelation of the residuals, corrected for bias.
     pub correlation: f64,
-    /// How much the correlation widens the error.
-    pub widened: f64,
     /// Number of points.
     pub n: usize,
 }
 
 impl Trend {
-    /// Standard deviation of the residuals, widened like `error` for their correlation.
-    #[must_use]
-    pub fn scatter(&self) -> f64 {
-        self.residual * self.widened
-    }
-
     /// How many standard errors the least-squares slope is above zero.
     #[must_use]
     pub fn t(&self) -> f64 {
