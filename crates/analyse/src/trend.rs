@@ -60,16 +60,7 @@ pub fn fit(points: &[(f64, f64)], quantum: f64) -> Option<Trend> {
     let slope = theil_sen(points);
     let mut offsets: Vec<f64> = points.iter().map(|p| p.1 - slope * p.0).collect();
     let intercept = median(&mut offsets);
-    Some(Trend {
-        slope,
-        least_squares,
-        intercept,
-        error,
-        residual: variance.sqrt(),
-        correlation,
-        widened: error / independent,
-        n,
-    })
+    Some(Trend { slope, least_squares, intercept, error, residual: variance.sqrt(), correlation, n })
 }
 
 /// First-order autocorrelation of the residuals of a fitted line. Its expectation in white noise is about
