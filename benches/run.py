@@ -110,9 +110,10 @@ def main() -> None:
             broken.append(f"{name} failed: see above")
             continue
         answer = json.loads(done.stdout)
-        took = time.monotonic() - start
-        about = f"{tables.stamp(f'make bench ONLY={name}')}, {took:.0f} s; others used {cores:.1f} cores before it"
-        if cores > QUIET_CORES:
+        took, after = time.monotonic() - start, cores_in_use()
+        about = f"{tables.stamp(f'make bench ONLY={name}')}, {took:.0f} s; "
+        about += f"others used {cores:.1f} cores before and {after:.1f} after it"
+        if max(cores, after) > QUIET_CORES:
             about += ": **the machine was busy, its times are not its own**"
         body = f"{about}\n\n{rendered(answer)}"
         print(f"\n== {title}\n\n{body}", flush=True)
