@@ -333,10 +333,9 @@ fn overhead(run: &Analyser, assessment: &Assessment) -> Vec<(&'static str, Findi
             continue;
         }
         let alive: Vec<&Track> = run.store().tracks.values().filter(|t| t.process.role == *role && run.counts(t)).collect();
-        let bytes: u64 = alive
-            .iter()
-            .map(|t| t.bytes().max(if t.last.rollup.is_some() { 0 } else { t.peak() as u64 }))
-            .fold(0, u64::saturating_add);
+        let mut shares: Vec<f64> = alive.iter().filter_map(|t| t.share()).collect();
+        let usual = if shares.is_empty() { 1.0 } else { crate::trend::median(&mut shares) };
+        let bytes = alive.iter().map(|t| t.bytes_as(usual)).fold(0, u64::saturating_add);
         if alive.is_empty() || (bytes as f64) < WORTH_A_LINE {
             continue;
         }

@@ -182,6 +182,8 @@ impl Assessment {
     /// Series of which it is open whether they grow.
     pub fn open(&self) -> impl Iterator<Item = &Series> {
         self.series.iter().filter(|s| match s.judged.outcome {
+            // Others use /dev/shm too: its growth counts, its swings do not.
+            Outcome::Unclear if s.role.is_none() && s.kind == Kind::Shmem => false,
             Outcome::Unclear => !matches!(s.kind, Kind::File | Kind::Fds | Kind::Threads),
             Outcome::TooShort => s.process.is_some() && s.process == self.watch && s.kind == Kind::Anonymous,
             _ => false,

@@ -114,7 +114,19 @@ impl Track {
     /// Its memory with shared pages counted once where that is known, else anonymous plus shared memory. Bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        (own(&self.last) * self.share.unwrap_or(1.0)) as u64
+        self.bytes_as(1.0)
+    }
+
+    /// The same, by the share of its siblings where its own was not read. Bytes.
+    #[must_use]
+    pub fn bytes_as(&self, siblings: f64) -> u64 {
+        (own(&self.last) * self.share.unwrap_or(siblings)) as u64
+    }
+
+    /// The share of its memory that is its own, where it was read.
+    #[must_use]
+    pub fn share(&self) -> Option<f64> {
+        self.share
     }
 
     /// Seconds that it was seen alive.
