@@ -20,6 +20,9 @@ use crate::sys;
 
 /// The part of a core that ticks and rollups may use together; the rest of the promised 1 % is for recording and judging.
 const SHARE: f64 = 0.004;
+/// The part of a core that the first reads of processes that share pages may use besides: where ticks take all of
+/// [`SHARE`], a tree of forked workers would else be counted many times over.
+const SHARE_FIRST: f64 = 0.003;
 /// The part of a core above which the reads pause, counting every thread of this process.
 const SHARE_IN_ALL: f64 = 0.01;
 /// CPU seconds at the start that do not count against [`SHARE_IN_ALL`]: reading options, opening the recording.
@@ -64,6 +67,8 @@ pub struct RollupBudget {
     enabled: bool,
     most_saved_s: f64,
     saved_s: f64,
+    /// The same for first reads.
+    saved_first_s: f64,
     last_s: Option<f64>,
     cpu_at_start_s: f64,
     /// Measured on pages of our own, once it is needed.
@@ -93,6 +98,7 @@ impl RollupBudget {
             enabled,
             most_saved_s: MOST_SAVED_S.max(interval_s * SHARE),
             saved_s: 0.0,
+            saved_first_s: 0.0,
             last_s: None,
             cpu_at_start_s: sys::process_cpu_s(),
             own_ns_per_page: None,
@@ -114,6 +120,7 @@ impl RollupBudget {
         let passed = self.last_s.map_or(0.0, |last| (now_s - last).max(0.0));
         self.last_s = Some(now_s);
         self.saved_s = (self.saved_s + passed * SHARE - spent_s).clamp(-MOST_SAVED_S / 2.0, self.most_saved_s);
+        self.saved_first_s = (self.saved_first_s + passed * SHARE_FIRST).min(self.most_saved_s);
         if !self.enabled || self.cpu_s() - GRACE_S > (now_s - first_s) * SHARE_IN_ALL {
             return;
         }
@@ -121,6 +128,7 @@ impl RollupBudget {
             let every = if wish.shares_pages { EVERY_S } else { RARELY_S };
             wish.state.read_s.map_or(f64::INFINITY, |read| (now_s - read) / every)
         };
+        let first = |wish: &Wish<'_>| wish.shares_pages && wish.state.read_s.is_none();
         // The most overdue first; among those never read, those that share pages.
         wishes.sort_by(|a, b| due(b).total_cmp(&due(a)).then(b.shares_pages.cmp(&a.shares_pages)));
         let mut saving_up = false;
@@ -129,6 +137,13 @@ impl RollupBudget {
             if due(wish) >= 0.99 && rested && !wish.state.denied && wish.rss > 0 && !saving_up {
                 match self.expected_s(wish) {
                     Some(expected_s) if self.saved_s >= expected_s => self.read(now_s, wish, root, scratch),
+                    Some(expected_s) if first(wish) && self.saved_first_s >= expected_s => {
+                        let saved_s = self.saved_s;
+                        self.read(now_s, wish, root, scratch);
+                        // Paid from the other purse.
+                        self.saved_first_s -= (saved_s - self.saved_s).max(0.0);
+                        self.saved_s = saved_s;
+                    }
                     // Those behind it would eat up what it needs: it would never have its turn.
                     Some(_) => saving_up = true,
                     None => {}
