@@ -13,6 +13,16 @@ pub fn weigh(run: &Analyser, assessment: &Assessment) -> Vec<Hypothesis> {
     }
     let mut all = vec![trainer(assessment), workers(run, assessment), spikes(assessment)];
     all.extend([copies(run, assessment), processes(run, assessment), outside(run, assessment)].into_iter().flatten());
+    // An undecided report must say what it is undecided about.
+    if assessment.growing().is_empty()
+        && all.iter().all(|h| h.state != HypothesisState::Open)
+        && let Some(open) = assessment.open().next()
+    {
+        let who = open.role.map_or("the whole tree", Role::label);
+        let what = if open.copied { "copied pages" } else { kind_name(open.kind) };
+        let why = if open.judged.doubt.is_empty() { "too little was seen" } else { open.judged.doubt };
+        all.push(say(&format!("growing {what} of {who}"), HypothesisState::Open, why.to_owned(), "watch for longer"));
+    }
     all
 }
 
@@ -139,4 +149,12 @@ fn outside(run: &Analyser, assessment: &Assessment) -> Option<Hypothesis> {
         evidence,
         "if that is where the work goes on, watch it: lowtide attach PID",
     ))
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Shmem => "shared memory",
+        Kind::Processes => "numbers of processes",
+        _ => "memory",
+    }
 }
