@@ -256,14 +256,7 @@ impl Analyser {
         finding.oom = Some(OomForecast { limit: limit.to_owned(), limit_bytes, seconds: None, steps: None, numbers });
         finding.evidence.push(format!("the kernel's count of such kills rose by {counted} while it was watched"));
         finding.evidence.extend(self.foretold(end.t_s));
-        finding.process = holder.map(|t| lowtide_model::ProcessRef {
-            pid: t.process.pid,
-            role: t.process.role.schema_name(),
-            role_label: t.process.role.label().to_owned(),
-            name: t.process.command.clone(),
-            rank: t.process.rank,
-            host: self.host(),
-        });
+        finding.process = explain::reference(self, holder.map(|t| t.process.id));
         Some(finding)
     }
 
@@ -278,12 +271,6 @@ impl Analyser {
             Seconds(predicted - said.t_s),
             Seconds(end_s - said.t_s)
         ))
-    }
-
-    /// When the verdict first stood as it does now and stayed, seconds after the start. At the grain of the checkpoints.
-    #[must_use]
-    pub fn verdict_since(&self, verdict: Verdict) -> Option<f64> {
-        self.history.iter().rev().take_while(|c| c.verdict == verdict).last().map(|c| c.t_s)
     }
 
     pub(crate) fn store(&self) -> &Store {

@@ -84,7 +84,7 @@ fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding
     let period = judged.excursions.period_s;
     let track = first.process.and_then(|id| run.store().tracks.get(&id));
 
-    let mut finding = Finding::new(Class::Leak, resource(run, assessment, first), sentence(first, group, track));
+    let mut finding = Finding::new(Class::Leak, resource(assessment, first), sentence(first, group, track));
     finding.confidence = if judged.outcome == Outcome::Leaking { 0.99 } else { 0.9 };
     finding.kind = Some(first.kind);
     finding.growth = Some(Growth {
@@ -106,14 +106,13 @@ fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding
     finding
 }
 
-fn resource(run: &Analyser, assessment: &Assessment, series: &Series) -> &'static str {
+fn resource(assessment: &Assessment, series: &Series) -> &'static str {
     let dev_shm = assessment.series.iter().any(|s| s.kind == Kind::Shmem && s.role.is_none() && s.judged.grows());
     match series.kind {
         Kind::Processes => "processes",
         Kind::Fds => "fds",
         Kind::Threads => "threads",
         Kind::Shmem if dev_shm || series.role.is_none() => "shm",
-        _ if run.signal() == Signal::SystemOnly => "ram",
         _ => "ram",
     }
 }
@@ -239,12 +238,13 @@ fn copied_ref(run: &Analyser) -> ProcessRef {
     }
 }
 
-fn reference(run: &Analyser, id: Option<ProcId>, label: Option<String>) -> Option<ProcessRef> {
+/// A process as findings name it.
+pub fn reference(run: &Analyser, id: Option<ProcId>) -> Option<ProcessRef> {
     let track = run.store().tracks.get(&id?)?;
     Some(ProcessRef {
         pid: track.process.pid,
         role: track.process.role.schema_name(),
-        role_label: label.unwrap_or_else(|| track.process.role.label().to_owned()),
+        role_label: track.process.role.label().to_owned(),
         name: track.process.command.clone(),
         rank: track.process.rank,
         host: run.host(),
@@ -278,7 +278,7 @@ fn stopped(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
     finding.kind = Some(largest.kind);
     finding.bytes = Some(judged.rose_before as u64);
     finding.confidence = 0.9;
-    finding.process = reference(run, largest.process, None).or_else(|| largest.process.is_none().then(|| copied_ref(run)));
+    finding.process = reference(run, largest.process).or_else(|| largest.process.is_none().then(|| copied_ref(run)));
     Some(finding)
 }
 
@@ -316,7 +316,7 @@ fn excursions(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
     let mut finding = Finding::new(class, "ram", text);
     finding.kind = Some(highest.kind);
     finding.bytes = Some(found.height as u64);
-    finding.process = reference(run, highest.process, None);
+    finding.process = reference(run, highest.process);
     Some(finding)
 }
 
@@ -379,6 +379,6 @@ fn file_pages(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
     let mut finding = Finding::new(Class::FileCache, "ram", text);
     finding.kind = Some(Kind::File);
     finding.bytes = Some(rose as u64);
-    finding.process = reference(run, Some(id), None);
+    finding.process = reference(run, Some(id));
     Some(finding)
 }
