@@ -71,6 +71,7 @@ impl Analyser {
                     list.push(note.text.clone());
                 }
             }
+            Event::Mark(_) => {}
             Event::Cost(cost) => self.cost = *cost,
             Event::End(end) => self.end = Some(end.clone()),
         }

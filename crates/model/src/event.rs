@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cgroup, Exit, ProcId, Process, Tick};
+use crate::{Cgroup, Exit, Mark, ProcId, Process, Tick};
 
 /// One thing that happened in a run, in order of time. Readers skip kinds that they do not know.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +17,8 @@ pub enum Event {
     Cgroup(Cgroup),
     /// Measurements of one moment.
     Tick(Tick),
+    /// A process says where it is in its training.
+    Mark(Mark),
     /// Something that a reader of the report should know.
     Note(Note),
     /// What watching has cost so far; the last one counts.

@@ -9,6 +9,7 @@
 
 mod bytes;
 mod event;
+mod mark;
 mod process;
 mod report;
 mod span;
@@ -16,6 +17,7 @@ mod tick;
 
 pub use bytes::{Bytes, ParseBytesError, Rate};
 pub use event::{Event, ExitStatus, Mode, Note, NoteKind, Notice, RunEnd, RunInfo, Signal, WatchCost};
+pub use mark::{DeviceFacts, InnerFacts, Mark, MarkKind, Scope, ScopeMark};
 pub use process::{Exit, ProcId, Process, Role};
 pub use report::{
     Class, CostReport, Cycle, ExpectationReport, ExpectationState, Finding, Growth, Hypothesis, HypothesisState, Kind,

@@ -184,6 +184,9 @@ impl Decoder {
                 json(payload, |exit: lowtide_model::Exit| Event::Exit(lowtide_model::Exit { t_s: keep_time(exit.t_s), ..exit }))
             }
             Kind::Cgroup => json(payload, Event::Cgroup),
+            Kind::Mark => {
+                json(payload, |mark: lowtide_model::Mark| Event::Mark(lowtide_model::Mark { t_s: keep_time(mark.t_s), ..mark }))
+            }
             Kind::Note => {
                 json(payload, |note: lowtide_model::Note| Event::Note(lowtide_model::Note { t_s: keep_time(note.t_s), ..note }))
             }

@@ -1,6 +1,6 @@
 //! Events to bytes.
 
-use lowtide_model::{Event, Exit, Note, Process, RunEnd, RunInfo, Tick, WatchCost};
+use lowtide_model::{Event, Exit, Mark, Note, Process, RunEnd, RunInfo, Tick, WatchCost};
 
 use crate::format::{Kind, MAX_PAYLOAD, keep_time, to_us};
 use crate::frame;
@@ -64,6 +64,7 @@ impl Encoder {
             Event::Exit(exit) => self.json(out, Kind::Exit, &Exit { t_s: keep_time(exit.t_s), ..*exit }),
             Event::Cgroup(cgroup) => self.json(out, Kind::Cgroup, cgroup),
             Event::Tick(tick) => self.tick(out, tick),
+            Event::Mark(mark) => self.json(out, Kind::Mark, &Mark { t_s: keep_time(mark.t_s), ..mark.clone() }),
             Event::Note(note) => {
                 self.json(out, Kind::Note, &Note { t_s: keep_time(note.t_s), text: cut(&note.text), ..note.clone() })
             }

@@ -19,6 +19,7 @@
 //! | 8 | key tick | binary, complete in itself |
 //! | 9 | tick | binary, changes against the tick before |
 //! | 10 | thinned | varint: how many events compaction left out here |
+//! | 11 | mark | JSON of `Mark` |
 //!
 //! A reader skips kinds and JSON fields that it does not know, and what follows the tables of a tick; so a new measurement
 //! can be a new table behind the others, empty where it is missing. A change that old readers would get wrong needs a new
@@ -70,10 +71,11 @@ pub(crate) enum Kind {
     KeyTick = 8,
     Tick = 9,
     Thinned = 10,
+    Mark = 11,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Start,
         Self::Process,
         Self::Exit,
@@ -84,6 +86,7 @@ impl Kind {
         Self::KeyTick,
         Self::Tick,
         Self::Thinned,
+        Self::Mark,
     ];
 
     pub(crate) fn of(byte: u8) -> Option<Self> {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use lowtide_model::{Event, Note, NoteKind};
+use lowtide_model::{Event, MarkKind, Note, NoteKind};
 
 /// Ticks are dropped beyond this many bytes: more than half an hour of 30 processes at 1 Hz, should the disk hang that long.
 const MAX_TICK_BYTES: usize = 8 << 20;
@@ -87,6 +87,11 @@ fn size(event: &Event) -> usize {
         Event::Cgroup(cgroup) => cgroup.path.len(),
         Event::Note(note) => note.text.len(),
         Event::End(end) => end.reason.len(),
+        Event::Mark(mark) => match &mark.what {
+            MarkKind::On(text) | MarkKind::Off(text) => text.len(),
+            MarkKind::Begin(scope) => scope.name.len(),
+            _ => 0,
+        },
         Event::Exit(_) | Event::Cost(_) => 0,
     };
     size_of::<Event>() + text

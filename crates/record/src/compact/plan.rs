@@ -120,6 +120,7 @@ impl Walk<'_> {
             }
             Event::Process(process) => known(process.id),
             Event::Exit(exit) => known(exit.id),
+            Event::Mark(mark) => known(mark.id),
             Event::Start(_) | Event::Cgroup(_) | Event::Note(_) | Event::End(_) => true,
         }
     }

@@ -64,7 +64,7 @@ impl Windows {
         self.roles.event(event);
         self.something_happened |= match event {
             Event::Process(_) | Event::Exit(_) => !self.rung.forget_brief,
-            Event::Cost(_) | Event::Tick(_) => false,
+            Event::Cost(_) | Event::Tick(_) | Event::Mark(_) => false,
             Event::Start(_) | Event::Cgroup(_) | Event::Note(_) | Event::End(_) => true,
         };
     }

@@ -180,7 +180,7 @@ impl Rows {
             Event::Cgroup(Cgroup { id, path, .. }) => _ = self.cgroups.insert(*id, path.as_str().into()),
             Event::Note(note) => sink.row(&NOTES, &note_row(note))?,
             Event::Tick(tick) => self.tick(tick, sink)?,
-            Event::Cost(_) => {}
+            Event::Cost(_) | Event::Mark(_) => {}
         }
         Ok(())
     }

@@ -1,0 +1,108 @@
+//! What a process of the run says of itself: where it is in its training.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ProcId;
+
+/// One mark from inside a process, in order of time per process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mark {
+    /// When, in seconds after the run's start, by the process's own monotonic clock.
+    pub t_s: f64,
+    /// Who says it.
+    pub id: ProcId,
+    /// What it says.
+    pub what: MarkKind,
+    /// Optimizer steps that this process had taken by then. Marks may be thinned out or lost; this count is exact.
+    pub steps: u64,
+    /// The cheap inner facts of that moment, where they were taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts: Option<InnerFacts>,
+}
+
+/// What a [`Mark`] says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MarkKind {
+    /// Marks are on in this process from here. Text: what it counts as a step, and its Python and torch.
+    On(String),
+    /// The last of some optimizer steps.
+    Step,
+    /// A scope begins. One that begins inside itself ends the one before.
+    Begin(ScopeMark),
+    /// A scope ends.
+    End(Scope),
+    /// Marks are off in this process from here. Text: why.
+    Off(String),
+    /// So many marks of this process were lost.
+    Lost(u64),
+}
+
+/// A part of a training run that has a beginning and an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// A federated round.
+    Round,
+    /// A federated node within a round.
+    Node,
+    /// An epoch.
+    Epoch,
+    /// A phase: train, validation, test, checkpoint, setup, idle, or the user's own.
+    Phase,
+}
+
+/// Which one begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScopeMark {
+    /// What sort of scope.
+    pub scope: Scope,
+    /// Its number where it has one (epoch 3), counted from zero.
+    #[serde(default)]
+    pub index: Option<u64>,
+    /// Its name where it has one: `train`, `validation`, `node-2`.
+    #[serde(default)]
+    pub name: String,
+}
+
+/// Cheap facts from inside a process. Sizes in bytes; `None` where they cannot be had.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct InnerFacts {
+    /// What is allocated from the C heap: live bytes (mallinfo2's `uordblks` + `hblkhd`).
+    #[serde(default)]
+    pub heap_used: Option<u64>,
+    /// What is free inside the C heap and not returned to the kernel: holes (`fordblks`).
+    #[serde(default)]
+    pub heap_free: Option<u64>,
+    /// Whether Python's cyclic collector is enabled.
+    #[serde(default)]
+    pub gc_enabled: Option<bool>,
+    /// Collections of the oldest generation so far.
+    #[serde(default)]
+    pub gc_full: Option<u32>,
+    /// Objects that the collector tracks.
+    #[serde(default)]
+    pub gc_objects: Option<u64>,
+    /// Live `DataLoader` workers.
+    #[serde(default)]
+    pub workers: Option<u32>,
+    /// Entries of torch's compile cache.
+    #[serde(default)]
+    pub compiled: Option<u32>,
+    /// PyTorch's allocator, per device.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceFacts>,
+}
+
+/// PyTorch's allocator on one device. Sizes in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceFacts {
+    /// The device's number as the process counts.
+    pub index: u32,
+    /// Bytes of live tensors.
+    pub allocated: u64,
+    /// Bytes that the allocator holds.
+    pub reserved: u64,
+    /// The most that was allocated since the mark before.
+    pub peak: u64,
+}
