@@ -96,6 +96,9 @@ const FEWEST: usize = 6;
 const SIGNIFICANT: f64 = 5.0;
 /// Standard errors between the significant and the detectable rate: 95 % of a normal distribution.
 const POWER: f64 = 1.645;
+/// Standard errors between the rate at which a stop shows and the one at which it shows nearly always (87 % of a normal
+/// distribution; in the rest the last quarter's own rise is plain).
+const STOP_POWER: f64 = 1.5;
 /// A line's squared residuals over those of "rises, then level", above which growth has stopped or may have.
 const BENT: f64 = 2.0;
 /// How much worse, as an F statistic on the blocks, "rose, and stopped in the last quarter" must be than a line:
@@ -110,6 +113,7 @@ pub fn judge(all: &[Window], ask: Ask) -> Judged {
     let kept = if ask.ended { without_teardown(all, ask.quantum) } else { all.len() };
     let windows = &all[..kept];
     let points = envelope(windows);
+    let chunk = ask.least;
     let ask = ask.over(windows.last().map_or(0.0, |w| w.end_s - windows[0].start_s));
     let tolerance = excursion::tolerance(windows, ask.least.max(late_rise(&points) / 3.0));
     let excursions = excursion::find(windows, &points, tolerance);
@@ -135,7 +139,9 @@ pub fn judge(all: &[Window], ask: Ask) -> Judged {
     let warm_up = WarmUp::of(&points[..=start], ask);
 
     let blocks = block_minima(&windows[start..], judged.excursions.longest_s);
+    let (blocks, wider) = shape::without_step(&blocks, chunk, ask.quantum);
     let fitted = trend::fit(&blocks, ask.quantum).filter(|trend| trend.n >= FEWEST);
+    let fitted = fitted.map(|trend| Trend { error: wider * trend.error, ..trend });
     let Some(trend) = fitted else {
         few_tides(&mut judged, &windows[start..], ask);
         return judged;
@@ -149,7 +155,7 @@ pub fn judge(all: &[Window], ask: Ask) -> Judged {
     let stop = shape::Stop::of(&blocks, 0.5 * ask.quantum);
     judged.detectable = ((SIGNIFICANT + POWER) * trend.error)
         .max(1.1 * ask.least.max(rises.swing) / span.max(CLAIM_S) + POWER * trend.error)
-        .max(1.1 * (STOP_F.sqrt() + POWER) * stop.per_second());
+        .max(((STOP_F.sqrt() + STOP_POWER) * stop.per_second()).min(rises.late_needs));
     judged.one_step = rises.one_step || rises.largest > 0.5 * judged.rise;
 
     let fine = thin(stretch, 64);
@@ -229,6 +235,7 @@ fn stopped(judged: &mut Judged, windows: &[Window], stretch: &[Point], hinge: &H
         judged.rose_before = warm_up.rise + hinge.level - stretch[0].floor;
         judged.rose_from_to = (if warm_up.rise > 0.0 { warm_up.from_to.0 } else { judged.since_s }, hinge.at_s);
         judged.since_s = hinge.at_s;
+        judged.detectable = 1.1 * ask.least / level_s;
         judged.rate = 0.0;
         judged.outcome = Outcome::Stopped;
     } else {
@@ -273,7 +280,6 @@ fn few_tides(judged: &mut Judged, stretch: &[Window], ask: Ask) {
     let (early, late) = (low(0.0, 0.5), low(0.5, 0.95));
     if span >= CLAIM_S && late <= early + ask.least {
         judged.ci95 = [0.0, 2.0 * (ask.least + (late - early).max(0.0)) / span];
-        judged.detectable = f64::INFINITY;
         judged.outcome = Outcome::Flat;
     } else {
         let needed = (FEWEST as f64 * 1.3 * judged.excursions.longest_s).max(1.5 * span);
