@@ -13,6 +13,8 @@ pub struct Excursions {
     pub longest_s: f64,
     /// The highest rise above the envelope.
     pub height: f64,
+    /// The largest rise from one window to the next: a spike has most of its height at once, a sawtooth has not.
+    pub steepest: f64,
     /// The share of the time spent above the envelope.
     pub share: f64,
     /// Median seconds from the start of one to the start of the next; 0 below three.
@@ -46,6 +48,9 @@ pub fn find(windows: &[Window], envelope: &[Point], tolerance: f64) -> Excursion
         // Against the envelope after this window: a steep rise that stays is none, however wide the window.
         let after = envelope.get(i + 1).map_or(window.high, |next| next.floor);
         found.height = found.height.max(window.high - after);
+        if let Some(before) = i.checked_sub(1).filter(|_| window.high > after + tolerance).map(|before| &windows[before]) {
+            found.steepest = found.steepest.max(window.high - before.high.max(after));
+        }
         if window.high > after + tolerance && !inside {
             inside = true;
             starts.push(window.start_s);
@@ -89,5 +94,6 @@ mod tests {
         assert!((395.0..405.0).contains(&found.height), "{found:?}");
         assert!((39.0..41.0).contains(&found.period_s), "{found:?}");
         assert!((0.15..0.3).contains(&found.share), "{found:?}");
+        assert!((399.0..405.0).contains(&found.steepest), "{found:?}");
     }
 }

@@ -298,8 +298,8 @@ fn excursions(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
         .filter(worth)
         .max_by(|a, b| a.judged.excursions.height.total_cmp(&b.judged.excursions.height))?;
     let found = &highest.judged.excursions;
-    // A spike is over most of the time; a sawtooth rises most of the time.
-    let sawtooth = found.share > 0.6;
+    // A spike is over most of the time, or comes at once; a sawtooth rises most of the time, bit by bit.
+    let sawtooth = found.share > 0.6 && found.steepest < 0.6 * found.height;
     let (class, name) = if sawtooth { (Class::Sawtooth, "sawteeth") } else { (Class::Spikes, "spikes") };
     let name = if found.count == 1 { if sawtooth { "sawtooth" } else { "spike" } } else { name };
     let period = if found.period_s > 0.0 { format!(", about every {}", Seconds(found.period_s)) } else { String::new() };
