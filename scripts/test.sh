@@ -22,6 +22,9 @@ cargo fmt --all --check
 step 'lints'
 cargo clippy --workspace --all-targets --locked -- -D warnings
 
+step 'documentation'
+RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked --quiet
+
 step 'Rust tests'
 if command -v cargo-nextest >/dev/null; then
     cargo nextest run --workspace --locked

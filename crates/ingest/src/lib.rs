@@ -2,7 +2,7 @@
 //!
 //! A file is told by its content, not by its name: `mprof` data, a Prometheus range query, or a table (CSV of
 //! any dialect, psrecord, pidstat, sar, lowtide's own export) whose header says what its columns are. Every
-//! reader fills one [`sheet::Sheet`]; [`timeline`] makes of it the events that a live run would have been:
+//! reader fills one `sheet::Sheet`; `timeline` makes of it the events that a live run would have been:
 //! processes that come and go, their roles, ticks in order of time.
 //!
 //! Invariants: what is guessed is said ([`Imported::said`]); what the file does not hold stays zero or `None`,

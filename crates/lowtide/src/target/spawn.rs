@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::Inherited;
 
-/// The process that was started. Its pid stays ours until it is reaped by [`super::supervise`].
+/// The process that was started. Its pid stays ours until it is reaped by [`super::supervise()`].
 pub struct Target {
     pid: libc::pid_t,
 }

@@ -1,6 +1,6 @@
 //! A run for other tools: SQLite, Parquet, CSV.
 //!
-//! All three have the columns of [`tables`]. A file is written under another name and renamed once it is whole, so that
+//! All three have the columns of `tables`. A file is written under another name and renamed once it is whole, so that
 //! half an export never looks like one. Memory does not grow with the run; its processes are kept to the end.
 
 mod csv;
