@@ -103,8 +103,8 @@ impl Analyser {
             self.kills_before = Some(self.cgroup_kills());
         }
         if self.ticks >= self.next_checkpoint {
-            // One in ten more ticks: some two hundred checkpoints in a year, and they cost nothing.
-            self.next_checkpoint = self.ticks + (self.ticks / 10).max(8);
+            // A sixth more ticks each time: a hundred checkpoints in a year, and they cost nothing.
+            self.next_checkpoint = self.ticks + (self.ticks / 6).max(8);
             let assessment = self.assessment();
             let findings = explain::findings(self, &assessment);
             self.history.push(Checkpoint {

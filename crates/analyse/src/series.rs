@@ -230,9 +230,18 @@ impl Store {
 
     /// One tick's processes.
     pub fn push(&mut self, t_s: f64, samples: &[ProcSample]) {
-        let mut members: Vec<ProcId> = samples.iter().map(|sample| sample.id).collect();
-        members.sort_unstable();
-        let settled = members == self.members;
+        // In the same order as before as a rule; then nothing is to be sorted.
+        let mut settled = samples.iter().map(|sample| sample.id).eq(self.members.iter().copied());
+        let mut members = Vec::new();
+        if !settled {
+            members.extend(samples.iter().map(|sample| sample.id));
+            let sorted = |ids: &[ProcId]| {
+                let mut ids = ids.to_vec();
+                ids.sort_unstable();
+                ids
+            };
+            settled = members.len() == self.members.len() && sorted(&members) == sorted(&self.members);
+        }
         if !settled {
             self.generation += 1;
             self.members = members;
@@ -240,7 +249,8 @@ impl Store {
         let known = |id: &ProcId| self.tracks.get(id).map(|track| &track.process).or_else(|| self.announced.get(id));
         let sharing = samples.iter().any(|sample| known(&sample.id).is_some_and(shares));
         // A child that was just forked shares as its siblings do.
-        let siblings = samples.iter().filter_map(|s| self.tracks.get(&s.id).filter(|track| track.shares())?.share);
+        let siblings =
+            samples.iter().filter(|_| sharing).filter_map(|s| self.tracks.get(&s.id).filter(|track| track.shares())?.share);
         let mut siblings: Vec<f64> = siblings.collect();
         let guess = (!siblings.is_empty()).then(|| crate::trend::median(&mut siblings));
         let mut groups: BTreeMap<Role, Sum> = BTreeMap::new();
