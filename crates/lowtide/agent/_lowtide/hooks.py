@@ -1,0 +1,163 @@
+"""Where marks are learned: torch's optimizers, modules and loaders, once the run imports them. Imports none of them."""
+
+import functools
+import os
+import sys
+import threading
+
+training = None
+_depth = threading.local()
+
+
+def install():
+    """Waits for the modules that are of interest, or takes them where they are imported already."""
+    waiting = dict(PATCHES)
+    for name in PATCHES:
+        module = sys.modules.get(name)
+        if module is not None:
+            waiting.pop(name)(module)
+    if waiting:
+        sys.meta_path.insert(0, Finder(waiting))
+
+
+def state():
+    """What is known of the training; made when torch is imported, so that other programs never pay for it."""
+    global training
+    if training is None:
+        from .marks import Marks
+        from .training import Training
+
+        training = Training(Marks(os.environ["LOWTIDE_MARKS"]))
+    return training
+
+
+class Finder:
+    """Finds nothing: lets the others find, and patches a module once it is executed."""
+
+    def __init__(self, waiting):
+        self.waiting = waiting
+
+    def find_spec(self, name, path=None, target=None):
+        patch = self.waiting.pop(name, None)
+        if patch is None:
+            return None
+        if not self.waiting and self in sys.meta_path:
+            sys.meta_path.remove(self)
+        for finder in list(sys.meta_path):
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find is not None and finder is not self else None
+            if spec is not None:
+                then(spec.loader, patch)
+                return spec
+        return None
+
+
+def then(loader, patch):
+    """Has `patch` called with the module after the loader executed it."""
+    execute = getattr(loader, "exec_module", None)
+    if execute is None:
+        return
+
+    def exec_module(module):
+        execute(module)
+        guarded(patch, module)
+
+    try:
+        loader.exec_module = exec_module
+    except AttributeError:  # a loader with slots: then it stays unmarked
+        pass
+
+
+def guarded(function, *args):
+    """Calls a hook; its failure turns all hooks off and is nobody else's business."""
+    try:
+        if training is None or not training.marks.dead:
+            return function(*args)
+    except Exception as error:
+        if training is not None:
+            training.marks.off(error)
+    return None
+
+
+def outermost(name):
+    """Decorator's decorator: `after` runs after the outermost call of `function` in this thread."""
+
+    def wrap(function, after):
+        @functools.wraps(function)
+        def wrapper(self, *args, **kwargs):
+            depth = getattr(_depth, name, 0)
+            setattr(_depth, name, depth + 1)
+            try:
+                result = function(self, *args, **kwargs)
+            finally:
+                setattr(_depth, name, depth)
+            if depth == 0:
+                guarded(after, self, args, kwargs)
+            return result
+
+        return wrapper
+
+    return wrap
+
+
+def patch_optimizer(module):
+    known = state()
+    register = getattr(module, "register_optimizer_step_post_hook", None)
+    if register is not None:
+        register(lambda optimizer, args, kwargs: guarded(known.stepped, optimizer))
+        return
+    # torch before 2: every class's own step, once, when its first instance is made.
+    wrap, initialise = outermost("step"), module.Optimizer.__init__
+
+    @functools.wraps(initialise)
+    def __init__(self, *args, **kwargs):
+        initialise(self, *args, **kwargs)
+        guarded(wrap_step, type(self))
+
+    def wrap_step(kind):
+        if "_lowtide_step" not in kind.__dict__:
+            kind.step = wrap(kind.step, lambda self, args, kwargs: known.stepped(self))
+            kind._lowtide_step = True
+
+    module.Optimizer.__init__ = __init__
+
+
+def patch_module(module):
+    known = state()
+
+    def switched(self, args, kwargs):
+        known.switched(self, bool(args[0] if args else kwargs.get("mode", True)))
+
+    module.Module.train = outermost("train")(module.Module.train, switched)
+
+
+def patch_loader(module):
+    known = state()
+    loader, iterator = module.DataLoader, module._BaseDataLoaderIter
+    begin, following = loader.__iter__, iterator.__next__
+
+    @functools.wraps(begin)
+    def __iter__(self):
+        guarded(known.iterates, self)
+        return begin(self)
+
+    @functools.wraps(following)
+    def __next__(self):
+        try:
+            return following(self)
+        except StopIteration:
+            guarded(known.exhausted)
+            raise
+
+    loader.__iter__ = __iter__
+    iterator.__next__ = __next__
+    # `next` is an older name of it.
+    if getattr(iterator, "next", None) is following:
+        iterator.next = __next__
+
+
+PATCHES = {
+    "torch.optim.optimizer": patch_optimizer,
+    "torch.nn.modules.module": patch_module,
+    "torch.utils.data.dataloader": patch_loader,
+}

@@ -1,0 +1,119 @@
+"""What this process says of itself: steps, epochs, phases. One state per process, made anew after a fork."""
+
+import ctypes
+import os
+import time
+
+from . import ring as rings
+from .facts import NOTHING, Facts, devices
+
+ON, STEP, BEGIN, END, FACTS, OFF, DEVICE, ANSWERED = range(1, 9)
+SCOPES = {"round": 1, "node": 2, "epoch": 3, "phase": 4}
+#: Least time between two marks of steps, ns. The count of steps is exact all the same.
+STEP_NS = 5_000_000
+
+
+class Marks:
+    """The marks of this process. Nothing in here raises: the first failure turns it off for good."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.counts = "steps of the first optimizer that steps (a step that GradScaler skips is none)"
+        self.dead = False
+        self.reset()
+        os.register_at_fork(after_in_child=self.reset)
+
+    def reset(self):
+        """A new process: nothing said yet."""
+        self.ring = self.facts = None
+        self.pid = os.getpid()
+        self.steps = self.last_slot_ns = self.answered = 0
+        self.open = {}
+        self.role = "main" if not hasattr(self, "role") else "forked"
+
+    def alive(self):
+        """The ring, made when it is first needed."""
+        if self.dead:
+            return None
+        if self.pid != os.getpid():
+            self.reset()
+        if self.ring is None:
+            self.ring = rings.Ring(self.folder, self.role, self.counts)
+            self.facts = Facts()
+            self.write(ON, text=self.counts)
+        return self.ring
+
+    def write(self, kind, scope=0, text="", index=None, t_ns=None, boundary=True):
+        now = time.monotonic_ns()
+        flags, facts = self.facts.take(boundary)
+        flags |= 0 if index is None else 8
+        at = now if t_ns is None else t_ns
+        self.ring.write(at, kind, scope, text, flags, self.steps, 0 if index is None else index, facts)
+        for device, allocated, reserved, peak in devices():
+            self.ring.write(at, DEVICE, 0, "", 0, self.steps, device, (0, allocated, reserved, peak, 0, 0))
+
+    def step(self):
+        """An optimizer stepped."""
+        try:
+            ring = self.alive()
+            if ring is None:
+                return
+            self.steps += 1
+            now = time.monotonic_ns()
+            ring.stepped(self.steps, now)
+            if now - self.last_slot_ns >= STEP_NS:
+                self.last_slot_ns = now
+                if self.facts.due(now * 1e-9):
+                    self.write(STEP, boundary=False)
+                else:
+                    ring.write(now, STEP, 0, "", 0, self.steps, 0, NOTHING)
+                self.requests(ring)
+        except Exception as error:
+            self.off(error)
+
+    def begin(self, scope, name="", index=None, t_ns=None):
+        """A scope begins; the same one that is open ends."""
+        try:
+            ring = self.alive()
+            if ring is not None:
+                self.open[scope] = name
+                self.write(BEGIN, SCOPES[scope], name, index, t_ns)
+                self.requests(ring)
+        except Exception as error:
+            self.off(error)
+
+    def end(self, scope, t_ns=None):
+        """A scope ends."""
+        try:
+            ring = self.alive()
+            if ring is not None and self.open.pop(scope, None) is not None:
+                self.write(END, SCOPES[scope], t_ns=t_ns)
+                self.requests(ring)
+        except Exception as error:
+            self.off(error)
+
+    def requests(self, ring):
+        """Does what the recorder left a request for, once."""
+        request, kind = rings.REQUEST.unpack_from(ring.map, 256)
+        if request == self.answered:
+            return
+        self.answered = request
+        answer = -1
+        if kind == 2:
+            trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+            answer = -1 if trim is None else trim(ctypes.c_size_t(0))
+        rings.ANSWER.pack_into(ring.map, 272, request, answer)
+        self.write(ANSWERED, index=answer)
+
+    def off(self, error):
+        """Says why, and is silent from here on."""
+        if self.dead:
+            return
+        self.dead = True
+        try:
+            why = "%s: %s" % (type(error).__name__, error)
+            if self.ring is not None:
+                self.ring.off(why)
+                self.ring.write(time.monotonic_ns(), OFF, 0, why, 0, self.steps, 0, NOTHING)
+        except Exception:  # there is nobody left to tell
+            pass

@@ -1,0 +1,38 @@
+"""Reads a ring as the recorder does, for the tests."""
+
+import struct
+from pathlib import Path
+
+KINDS = {1: "on", 2: "step", 3: "begin", 4: "end", 5: "facts", 6: "off", 7: "device", 8: "answered"}
+SCOPES = {0: "", 1: "round", 2: "node", 3: "epoch", 4: "phase"}
+SLOT = struct.Struct("<QQBBBBIQqqqqII48sQ")
+
+
+def read(path: Path) -> dict:
+    data = path.read_bytes()
+    slot_size, slots, pid, ppid, start, written, steps, last = struct.unpack_from("<IIIIQQQQ", data, 8)
+    marks = []
+    for n in range(max(0, written - slots), written):
+        seq, t, kind, scope, length, flags, full, at, index, used, free, objects, workers, compiled, text, again = (
+            SLOT.unpack_from(data, 4096 + n % slots * slot_size)
+        )
+        assert seq == again == n + 1
+        marks.append(
+            {
+                "t": t * 1e-9,
+                "kind": KINDS[kind],
+                "scope": SCOPES[scope],
+                "text": text[:length].decode(),
+                "steps": at,
+                "index": index if flags & 8 else None,
+                "heap_used": used,
+                "gc_objects": objects,
+                "workers": workers,
+            }
+        )
+    state = struct.unpack_from("<I", data, 68)[0]
+    return {"magic": data[:8], "pid": pid, "written": written, "steps": steps, "last": last * 1e-9, "state": state, "marks": marks}
+
+
+def rings(folder: Path) -> list[dict]:
+    return [read(path) for path in sorted(folder.glob("*.marks"))]
