@@ -69,25 +69,25 @@ pub struct ScopeMark {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InnerFacts {
     /// What is allocated from the C heap: live bytes (mallinfo2's `uordblks` + `hblkhd`).
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heap_used: Option<u64>,
     /// What is free inside the C heap and not returned to the kernel: holes (`fordblks`).
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heap_free: Option<u64>,
     /// Whether Python's cyclic collector is enabled.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gc_enabled: Option<bool>,
     /// Collections of the oldest generation so far.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gc_full: Option<u32>,
     /// Objects that the collector tracks.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gc_objects: Option<u64>,
     /// Live `DataLoader` workers.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<u32>,
     /// Entries of torch's compile cache.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compiled: Option<u32>,
     /// PyTorch's allocator, per device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,0 +1,136 @@
+//! The ring's layout, version 1; all numbers are little-endian.
+//!
+//! ```text
+//! ring   := header[4096] slot[128]*
+//! header := 0 magic `LTMARKS1`   8 slot size u32   12 slots u32   16 pid u32   20 parent u32   24 made at, ns u64
+//!           32 slots ever written u64   40 steps u64   48 last step at, ns u64   56 rank i32   60 local rank i32
+//!           64 Python's version u8 * 3   68 state u32 (2: off)   72 role[24]   96 torch's version[24]   120 text[136]
+//!           256 request u64   264 its kind u32   272 answered u64   280 answer i64
+//! slot   := seq u64   t_ns u64   kind u8   scope u8   text length u8   flags u8   gc_full u32   steps u64   index i64
+//!           heap_used i64   heap_free i64   gc_objects i64   workers u32   compiled u32   text[48]   seq u64
+//! ```
+//!
+//! Slot number n lies at place n modulo the number of slots and holds n + 1 as its sequence number at both ends: a slot
+//! that is being written has two different ones.
+
+use lowtide_model::{DeviceFacts, InnerFacts, MarkKind, Scope, ScopeMark};
+
+/// Bytes of the header.
+pub const HEADER_LEN: usize = 4096;
+/// Bytes of a slot.
+pub const SLOT_LEN: usize = 128;
+/// The most slots that a ring may have.
+const MOST_SLOTS: u32 = 1 << 16;
+
+/// What the header says that does not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The process, as it calls itself.
+    pub pid: u32,
+    /// Slots of the ring.
+    pub slots: u64,
+}
+
+/// Reads the start of a header; `None`: none, or of another version.
+#[must_use]
+pub fn header(bytes: &[u8]) -> Option<Header> {
+    let slots = u32_at(bytes, 12)?;
+    let fits = bytes.get(..8)? == b"LTMARKS1" && u32_at(bytes, 8)? as usize == SLOT_LEN && (1..=MOST_SLOTS).contains(&slots);
+    fits.then_some(Header { pid: u32_at(bytes, 16)?, slots: u64::from(slots) })
+}
+
+/// What a slot says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Slot {
+    /// A mark: nanoseconds of the monotonic clock, what, optimizer steps by then, facts.
+    Mark(u64, MarkKind, u64, Option<InnerFacts>),
+    /// The facts of a device, for the mark before.
+    Device(DeviceFacts),
+    /// Of a kind that is not known here, or of none that the run's record has.
+    Other,
+}
+
+/// Reads slot number `n`; `None` where it is not whole.
+#[must_use]
+pub fn slot(bytes: &[u8], n: u64) -> Option<Slot> {
+    if u64_at(bytes, 0)? != n + 1 || u64_at(bytes, 120)? != n + 1 {
+        return None;
+    }
+    let (t_ns, kind, scope, flags) = (u64_at(bytes, 8)?, *bytes.get(16)?, *bytes.get(17)?, *bytes.get(19)?);
+    let length = usize::from(*bytes.get(18)?).min(48);
+    let text = || String::from_utf8_lossy(bytes.get(72..72 + length).unwrap_or_default()).into_owned();
+    let (steps, index) = (u64_at(bytes, 24)?, i64_at(bytes, 32)?);
+    let number = |at: usize| i64_at(bytes, at).and_then(|value| u64::try_from(value).ok());
+    let what = match kind {
+        1 => MarkKind::On(text()),
+        2 => MarkKind::Step,
+        3 => {
+            let index = u64::try_from(index).ok().filter(|_| flags & 8 != 0);
+            MarkKind::Begin(ScopeMark { scope: scope_of(scope)?, index, name: text() })
+        }
+        4 => MarkKind::End(scope_of(scope)?),
+        6 => MarkKind::Off(text()),
+        7 => {
+            let (allocated, reserved) = (number(40).unwrap_or(0), number(48).unwrap_or(0));
+            let index = u32::try_from(index).unwrap_or(u32::MAX);
+            return Some(Slot::Device(DeviceFacts { index, allocated, reserved, peak: number(56).unwrap_or(0) }));
+        }
+        _ => return Some(Slot::Other),
+    };
+    let facts = (flags & 4 != 0).then(|| InnerFacts {
+        heap_used: number(40),
+        heap_free: number(48),
+        gc_enabled: (flags & 2 != 0).then_some(flags & 1 != 0),
+        gc_full: u32_at(bytes, 20),
+        gc_objects: number(56),
+        workers: u32_at(bytes, 64).filter(|count| *count != u32::MAX),
+        compiled: u32_at(bytes, 68).filter(|count| *count != u32::MAX),
+        devices: Vec::new(),
+    });
+    Some(Slot::Mark(t_ns, what, steps, facts))
+}
+
+fn scope_of(number: u8) -> Option<Scope> {
+    [Scope::Round, Scope::Node, Scope::Epoch, Scope::Phase].get(usize::from(number).checked_sub(1)?).copied()
+}
+
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn i64_at(bytes: &[u8], at: usize) -> Option<i64> {
+    Some(i64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200), n in 0_u64..4, whole: bool) {
+            let mut bytes = bytes;
+            if whole && bytes.len() >= 128 {
+                bytes[..8].copy_from_slice(&(n + 1).to_le_bytes());
+                bytes[120..128].copy_from_slice(&(n + 1).to_le_bytes());
+            }
+            let _ = (header(&bytes), slot(&bytes, n));
+        }
+    }
+
+    #[test]
+    fn a_slot_that_is_being_written_is_not_taken() {
+        let mut bytes = [0; SLOT_LEN];
+        bytes[..8].copy_from_slice(&7_u64.to_le_bytes());
+        bytes[16] = 2;
+        assert_eq!(slot(&bytes, 6), None);
+        bytes[120..].copy_from_slice(&7_u64.to_le_bytes());
+        assert_eq!(slot(&bytes, 6), Some(Slot::Mark(0, MarkKind::Step, 0, None)));
+        assert_eq!(slot(&bytes, 5), None, "another one's place");
+    }
+}

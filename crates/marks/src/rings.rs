@@ -1,0 +1,232 @@
+//! All rings of a run, read again and again from where they were.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::PathBuf;
+
+use lowtide_model::{InnerFacts, MarkKind};
+
+use crate::parse::{HEADER_LEN, SLOT_LEN, Slot, header, slot, u64_at};
+
+/// The most processes that are listened to; each costs an open file.
+const MOST_RINGS: usize = 256;
+/// The most entries of the folder that are looked at.
+const MOST_ENTRIES: usize = 4096;
+/// `O_NOFOLLOW` and `O_NONBLOCK` of Linux: what lies in the folder is not trusted to be a plain file.
+const CAREFULLY: i32 = 0o400_000 | 0o4000;
+
+/// A mark as its process wrote it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RawMark {
+    /// The process, as it calls itself.
+    pub pid: u32,
+    /// When, nanoseconds of `CLOCK_MONOTONIC`.
+    pub t_ns: u64,
+    /// What it says.
+    pub what: MarkKind,
+    /// Optimizer steps by then.
+    pub steps: u64,
+    /// Facts, where they were taken.
+    pub facts: Option<InnerFacts>,
+}
+
+/// The rings in a folder.
+#[derive(Debug)]
+pub struct Rings {
+    folder: PathBuf,
+    rings: BTreeMap<OsString, Ring>,
+}
+
+#[derive(Debug)]
+struct Ring {
+    file: File,
+    pid: u32,
+    slots: u64,
+    /// Slots read, or given up.
+    read: u64,
+    /// Steps told.
+    steps: u64,
+}
+
+impl Rings {
+    /// Those that are in the folder, and those that will be.
+    #[must_use]
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder, rings: BTreeMap::new() }
+    }
+
+    /// What is new, in order of time.
+    pub fn poll(&mut self) -> Vec<RawMark> {
+        self.find();
+        let mut marks = Vec::new();
+        for ring in self.rings.values_mut() {
+            ring.read_on(&mut marks);
+        }
+        marks.sort_by_key(|mark| mark.t_ns);
+        marks
+    }
+
+    /// The process is gone, and its marks are read: its ring takes memory for nothing.
+    pub fn forget(&mut self, pid: u32) {
+        let folder = &self.folder;
+        self.rings.retain(|name, ring| {
+            if ring.pid == pid {
+                // Where it cannot be removed it goes with the folder.
+                let _ = std::fs::remove_file(folder.join(name));
+            }
+            ring.pid != pid
+        });
+    }
+
+    fn find(&mut self) {
+        let Ok(entries) = std::fs::read_dir(&self.folder) else { return };
+        for entry in entries.take(MOST_ENTRIES).flatten() {
+            let name = entry.file_name();
+            if self.rings.len() >= MOST_RINGS || self.rings.contains_key(&name) || !name.as_encoded_bytes().ends_with(b".marks") {
+                continue;
+            }
+            let Ok(file) = File::options().read(true).custom_flags(CAREFULLY).open(entry.path()) else { continue };
+            let mut start = [0; 64];
+            // Not whole yet: it will be at the next look.
+            if file.read_exact_at(&mut start, 0).is_err() {
+                continue;
+            }
+            if let Some(found) = header(&start) {
+                self.rings.insert(name, Ring { file, pid: found.pid, slots: found.slots, read: 0, steps: 0 });
+            }
+        }
+    }
+}
+
+impl Ring {
+    fn read_on(&mut self, marks: &mut Vec<RawMark>) {
+        let mut counts = [0; 24];
+        if self.file.read_exact_at(&mut counts, 32).is_err() {
+            return;
+        }
+        let number = |at| u64_at(&counts, at).unwrap_or(0);
+        let (written, steps, stepped_ns) = (number(0), number(8), number(16));
+        let first = self.read.max(written.saturating_sub(self.slots));
+        let mut lost = first - self.read.min(first);
+        let from = marks.len();
+        for n in first..written {
+            let mut bytes = [0; SLOT_LEN];
+            let at = HEADER_LEN as u64 + n % self.slots * SLOT_LEN as u64;
+            let whole = self.file.read_exact_at(&mut bytes, at).is_ok();
+            match slot(&bytes, n).filter(|_| whole) {
+                Some(Slot::Mark(t_ns, what, steps, facts)) => marks.push(RawMark { pid: self.pid, t_ns, what, steps, facts }),
+                Some(Slot::Device(device)) => {
+                    if let Some(mark) = marks.get_mut(from..).and_then(<[RawMark]>::last_mut) {
+                        let facts = mark.facts.get_or_insert_default();
+                        facts.devices.push(device);
+                    }
+                }
+                Some(Slot::Other) => {}
+                // Overwritten while we read: the writer is faster than we are.
+                None => lost += 1,
+            }
+        }
+        self.read = written.max(self.read);
+        // Steps come too fast for a slot each; the count is exact, and the last one's moment is known.
+        let told = marks[from..].iter().map(|mark| mark.steps).max().unwrap_or(0).max(self.steps);
+        if steps > told {
+            marks.push(RawMark { pid: self.pid, t_ns: stepped_ns, what: MarkKind::Step, steps, facts: None });
+        }
+        self.steps = steps.max(told);
+        if lost > 0 {
+            let t_ns = marks.get(from).map_or(stepped_ns, |mark| mark.t_ns);
+            marks.push(RawMark { pid: self.pid, t_ns, what: MarkKind::Lost(lost), steps: self.steps, facts: None });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lowtide_model::{Scope, ScopeMark};
+
+    /// A ring of 4 slots, written as a process does.
+    struct Writer {
+        file: File,
+        written: u64,
+    }
+
+    impl Writer {
+        fn new(folder: &std::path::Path, pid: u32) -> Self {
+            let file = File::create(folder.join(format!("{pid}-1.marks"))).expect("a file");
+            file.set_len((HEADER_LEN + 4 * SLOT_LEN) as u64).expect("room");
+            let mut start = b"LTMARKS1".to_vec();
+            for number in [SLOT_LEN as u32, 4, pid, 1] {
+                start.extend(number.to_le_bytes());
+            }
+            file.write_all_at(&start, 0).expect("written");
+            Self { file, written: 0 }
+        }
+
+        fn write(&mut self, t_ns: u64, kind: u8, steps: u64) {
+            let mut bytes = [0; SLOT_LEN];
+            let seq = (self.written + 1).to_le_bytes();
+            bytes[..8].copy_from_slice(&seq);
+            bytes[8..16].copy_from_slice(&t_ns.to_le_bytes());
+            bytes[16] = kind;
+            bytes[17] = 4;
+            bytes[18] = 5;
+            bytes[24..32].copy_from_slice(&steps.to_le_bytes());
+            bytes[72..77].copy_from_slice(b"train");
+            bytes[120..].copy_from_slice(&seq);
+            let at = HEADER_LEN as u64 + self.written % 4 * SLOT_LEN as u64;
+            self.file.write_all_at(&bytes, at).expect("written");
+            self.written += 1;
+            self.file.write_all_at(&self.written.to_le_bytes(), 32).expect("written");
+        }
+
+        fn stepped(&self, steps: u64, t_ns: u64) {
+            self.file.write_all_at(&[steps.to_le_bytes(), t_ns.to_le_bytes()].concat(), 40).expect("written");
+        }
+    }
+
+    #[test]
+    fn marks_come_once_and_in_order_of_time() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut one, mut two) = (Writer::new(folder.path(), 11), Writer::new(folder.path(), 12));
+        one.write(300, 3, 0);
+        two.write(100, 2, 5);
+        let mut rings = Rings::new(folder.path().to_owned());
+        let marks = rings.poll();
+        assert_eq!(marks.iter().map(|m| (m.pid, m.t_ns, m.steps)).collect::<Vec<_>>(), [(12, 100, 5), (11, 300, 0)]);
+        let begin = MarkKind::Begin(ScopeMark { scope: Scope::Phase, index: None, name: "train".to_owned() });
+        assert_eq!(marks[1].what, begin);
+        assert_eq!(rings.poll(), []);
+        one.stepped(9, 400);
+        assert_eq!(rings.poll().iter().map(|m| (m.t_ns, m.steps)).collect::<Vec<_>>(), [(400, 9)]);
+        assert_eq!(rings.poll(), []);
+    }
+
+    #[test]
+    fn what_was_overwritten_is_counted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut writer = Writer::new(folder.path(), 11);
+        for step in 1..=10 {
+            writer.write(step * 100, 2, step);
+        }
+        let marks = Rings::new(folder.path().to_owned()).poll();
+        assert!(marks.iter().any(|mark| mark.what == MarkKind::Lost(6)), "{marks:?}");
+        assert_eq!(marks.iter().filter(|mark| mark.what == MarkKind::Step).count(), 4);
+    }
+
+    #[test]
+    fn what_is_no_ring_is_left_alone_and_a_dead_ones_ring_goes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("x.marks"), "LTMARKS1 but short").expect("written");
+        std::fs::create_dir(folder.path().join("y.marks")).expect("made");
+        let mut writer = Writer::new(folder.path(), 11);
+        writer.write(1, 2, 1);
+        let mut rings = Rings::new(folder.path().to_owned());
+        assert_eq!(rings.poll().len(), 1);
+        rings.forget(11);
+        assert!(!folder.path().join("11-1.marks").exists());
+        assert_eq!(rings.poll(), []);
+    }
+}
