@@ -1,5 +1,6 @@
 //! lowtide: a memory-leak detective for training runs. See [`cli`] for the commands.
 
+mod agent;
 mod cli;
 mod config;
 mod duration;

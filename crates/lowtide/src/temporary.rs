@@ -12,7 +12,12 @@ pub struct Temporary(PathBuf);
 impl Temporary {
     /// An empty folder in the system's temporary folder (`TMPDIR`).
     pub fn folder(what: &str) -> io::Result<Self> {
-        let path = name(what);
+        Self::folder_in(&std::env::temp_dir(), what)
+    }
+
+    /// An empty folder in another one.
+    pub fn folder_in(place: &Path, what: &str) -> io::Result<Self> {
+        let path = place.join(name(what));
         // Fails where there is such a thing already: somebody else's must not be used.
         DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Self(path))
@@ -20,7 +25,7 @@ impl Temporary {
 
     /// An empty file there, open for writing.
     pub fn file(what: &str) -> io::Result<(Self, File)> {
-        let path = name(what);
+        let path = std::env::temp_dir().join(name(what));
         let file = File::options().write(true).create_new(true).mode(0o600).open(&path)?;
         Ok((Self(path), file))
     }
@@ -38,9 +43,9 @@ impl Drop for Temporary {
 }
 
 /// A name that nobody has: the time is there for what a killed process of the same pid left behind.
-fn name(what: &str) -> PathBuf {
+fn name(what: &str) -> String {
     let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-    std::env::temp_dir().join(format!("lowtide-{what}-{}-{nanos:x}", std::process::id()))
+    format!("lowtide-{what}-{}-{nanos:x}", std::process::id())
 }
 
 #[cfg(test)]

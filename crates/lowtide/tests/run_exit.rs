@@ -137,8 +137,23 @@ fn the_target_finds_what_it_would_find_without_lowtide() {
         prepare(&mut without);
         let (with, without) = (output(&mut with), output(&mut without));
         assert!(text(&without.stdout).contains("SigIgn"), "{}", text(&without.stderr));
-        assert_eq!(text(&with.stdout), text(&without.stdout));
+        // The in-process part is put where Python finds it; nothing else may differ.
+        let ours = |line: &&str| line.starts_with("PYTHONPATH=") || line.starts_with("LOWTIDE_MARKS=");
+        let (with, without) = (text(&with.stdout), text(&without.stdout));
+        assert_eq!(with.lines().filter(ours).count(), 2, "{with}");
+        let rest = |text: &str| text.lines().filter(|line| !ours(line)).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(rest(&with), rest(&without));
     }
+}
+
+#[test]
+fn without_the_in_process_part_the_environment_is_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lowtide"));
+    command.args(["run", "--no-record", "--no-agent", "--", "sh", "-c", "env"]).current_dir(folder.path());
+    let with = output(command.env("PYTHONPATH", "/nowhere"));
+    assert!(text(&with.stdout).contains("PYTHONPATH=/nowhere\n"), "{}", text(&with.stdout));
+    assert!(!text(&with.stdout).contains("LOWTIDE_MARKS"), "{}", text(&with.stdout));
 }
 
 #[test]

@@ -1,11 +1,15 @@
 """What the package `lowtide` calls. Outside `lowtide run` there is no such module, and the package does nothing."""
 
+import os
+
 from . import hooks
 
 
 def active():
     """Whether marks are on in this process."""
-    return hooks.training is not None and not hooks.training.marks.dead
+    # A program without torch can still say what it does.
+    known = hooks.training or ("LOWTIDE_MARKS" in os.environ and hooks.state())
+    return bool(known) and not known.marks.dead
 
 
 def begin(scope, name="", index=None):

@@ -8,6 +8,7 @@ use lowtide_model::{Bytes, ExitStatus, Mode, Rate, Report, Seconds, Verdict};
 
 use super::run::watch_command;
 use super::watching;
+use crate::agent::Agent;
 use crate::exit::{self, Failure};
 use crate::output::{Output, OutputArgs, verdict_words};
 use crate::temporary::Temporary;
@@ -79,10 +80,11 @@ pub fn demo(args: &Args) -> Result<u8, Failure> {
         record: Destination::state_folder(),
         ..Settings::new(pid, Mode::Run, watching::masked(&command))
     };
-    let (status, verdict) = watch_command(&command, settings, move |outcome| {
-        clear_progress();
-        show(outcome.report, &output).map(Some)
-    })?;
+    let (status, verdict) =
+        watch_command(&command, Agent::place().map_err(|error| error.to_string()), settings, move |outcome| {
+            clear_progress();
+            show(outcome.report, &output).map(Some)
+        })?;
     let verdict = verdict?;
     explain(&script);
     match status {

@@ -8,6 +8,7 @@ use lowtide_model::{ExitStatus, Mode};
 use super::finish;
 use super::judging::{JudgeArgs, Judging};
 use super::watching::{self, WatchArgs};
+use crate::agent::Agent;
 use crate::exit::{self, Failure};
 use crate::output::{Output, OutputArgs};
 use crate::target::{self, Inherited};
@@ -40,12 +41,17 @@ pub fn run(args: Args) -> Result<u8, Failure> {
     let command = watching::masked(&args.command);
     let config = judging.config.clone();
     let observers = judging.observers(output.redact);
+    let agent = if args.watch.no_agent {
+        Err("steps and phases: --no-agent leaves them out".to_owned())
+    } else {
+        Agent::place().map_err(|error| error.to_string())
+    };
     let settings = |pid| {
         let mut settings = args.watch.settings(pid, Mode::Run, command, &config);
         settings.observers = observers;
         settings
     };
-    let (status, found) = watch_command(&args.command, settings, move |outcome| finish::tell(outcome, &output, &judging))?;
+    let (status, found) = watch_command(&args.command, agent, settings, move |outcome| finish::tell(outcome, &output, &judging))?;
     let found = found.unwrap_or_else(|failure| {
         say(&format!("{} (the command's own end is passed on)", failure.text));
         false
@@ -56,17 +62,20 @@ pub fn run(args: Args) -> Result<u8, Failure> {
     })
 }
 
-/// Starts a command, watches it with these settings and tells the outcome. Returns how the command ended and
+/// Starts a command, with the in-process part or the reason why without, watches it with these settings and tells the outcome. Returns how the command ended and
 /// what the telling came to; fails only where the command cannot be started.
 pub fn watch_command<T: Send + Default + 'static>(
     command: &[OsString],
+    agent: Result<Agent, String>,
     settings: impl FnOnce(u32) -> Settings,
     tell: impl FnOnce(Outcome) -> Result<T, Failure> + Send + 'static,
 ) -> Result<(ExitStatus, Result<T, Failure>), Failure> {
     let inherited = Inherited::take_over();
-    let target =
-        target::spawn(command, &inherited).map_err(|error| Failure { code: error.exit_code(), text: error.to_string() })?;
-    let watcher = Watcher::start(settings(target.pid()));
+    let environment = agent.iter().flat_map(Agent::environment);
+    let target = target::spawn(command, environment, &inherited)
+        .map_err(|error| Failure { code: error.exit_code(), text: error.to_string() })?;
+    let marks = agent.as_ref().map(Agent::marks).map_err(Clone::clone);
+    let watcher = Watcher::start(Settings { marks, ..settings(target.pid()) });
     let status = target::supervise(&target);
     let ended = Instant::now();
     let tell = move || {

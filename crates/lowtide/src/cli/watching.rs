@@ -32,7 +32,7 @@ pub struct WatchArgs {
     /// Run CMD once when it happens: leak, likely, oom, oom=30m (30 minutes before); CMD gets the JSON on its input
     #[arg(long, num_args = 2, value_names = ["EVENT", "CMD"], action = clap::ArgAction::Append)]
     pub on: Vec<String>,
-    /// Put nothing into the target (it never does yet; accepted for scripts)
+    /// Put nothing into the target: `run` then knows no steps, epochs and phases (`attach` never puts anything in)
     #[arg(long)]
     pub no_agent: bool,
 }

@@ -43,9 +43,13 @@ impl std::fmt::Display for SpawnError {
     }
 }
 
-/// Starts a command with our standard streams, group, session and environment, and the signal state that we
-/// were given. From now on lowtide adopts what the tree leaves behind, so that it stays in sight.
-pub fn spawn(command: &[OsString], inherited: &Inherited) -> Result<Target, SpawnError> {
+/// Starts a command with our standard streams, group, session and environment (and these variables), and the signal
+/// state that we were given. From now on lowtide adopts what the tree leaves behind, so that it stays in sight.
+pub fn spawn(
+    command: &[OsString],
+    environment: impl IntoIterator<Item = (OsString, OsString)>,
+    inherited: &Inherited,
+) -> Result<Target, SpawnError> {
     let (program, args) = command.split_first().ok_or_else(|| SpawnError {
         command: OsString::new(),
         error: io::Error::new(io::ErrorKind::InvalidInput, "no command was given"),
@@ -56,7 +60,7 @@ pub fn spawn(command: &[OsString], inherited: &Inherited) -> Result<Target, Spaw
     }
     let state = *inherited;
     let mut command = Command::new(program);
-    command.args(args);
+    command.args(args).envs(environment);
     // SAFETY: between fork and exec only async-signal-safe calls are made and nothing is allocated.
     unsafe {
         command.pre_exec(move || {

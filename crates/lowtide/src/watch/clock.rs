@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// Time since the start of watching, on the monotonic clock.
 pub struct Clock {
     start: Instant,
+    start_ns: u64,
     unix_s: f64,
     suspended_s: f64,
 }
@@ -13,7 +14,17 @@ impl Clock {
     /// Starts now.
     pub fn start() -> Self {
         let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-        Self { start: Instant::now(), unix_s, suspended_s: suspended_s() }
+        Self {
+            start: Instant::now(),
+            start_ns: (seconds_of(libc::CLOCK_MONOTONIC) * 1e9) as u64,
+            unix_s,
+            suspended_s: suspended_s(),
+        }
+    }
+
+    /// The start by CLOCK_MONOTONIC, nanoseconds.
+    pub fn start_ns(&self) -> u64 {
+        self.start_ns
     }
 
     /// Seconds since the start.

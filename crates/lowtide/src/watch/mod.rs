@@ -6,6 +6,7 @@
 
 mod clock;
 mod guard;
+mod marks;
 mod notices;
 mod recorder;
 mod thread;
@@ -19,6 +20,7 @@ use lowtide_model::{Event, ExitStatus, Mode, Note, NoteKind, Notice, Report, Run
 use clock::{Clock, Schedule};
 pub use guard::be_brief_about_panics;
 use guard::guarded;
+use marks::Marks;
 use notices::Notices;
 pub use recorder::Destination;
 use recorder::Recorder;
@@ -51,6 +53,8 @@ pub struct Settings {
     pub until_verdict: bool,
     /// Where the recording goes.
     pub record: Destination,
+    /// The folder that processes of the run write marks to, where they were asked to; else why they were not.
+    pub marks: Result<PathBuf, String>,
     /// Looks at the live report.
     pub observers: Vec<Observer>,
     /// Seconds between two looks.
@@ -70,6 +74,7 @@ impl Settings {
             for_s: None,
             until_verdict: false,
             record: Destination::Nowhere,
+            marks: Err(String::new()),
             observers: Vec::new(),
             review_every_s: REVIEW_EVERY_S,
             notices: true,
@@ -92,6 +97,7 @@ pub struct Watch {
     schedule: Schedule,
     collector: Option<Collector>,
     recorder: Recorder,
+    marks: Option<Marks>,
     analyser: Analyser,
     notices: Notices,
     reviewed_s: f64,
@@ -131,6 +137,7 @@ impl Watch {
         let mut watch = Self {
             schedule: Schedule::new(settings.interval_s),
             recorder: Recorder::open(destination, &info),
+            marks: settings.marks.as_ref().ok().map(|folder| Marks::new(folder.clone(), clock.start_ns())),
             settings,
             clock,
             collector,
@@ -144,6 +151,11 @@ impl Watch {
         watch.push(&Event::Start(info));
         if let Some(trouble) = trouble {
             watch.note(0.0, NoteKind::Unavailable, format!("the run: {trouble}"));
+        }
+        if let Err(why) = watch.settings.marks.clone()
+            && !why.is_empty()
+        {
+            watch.note(0.0, NoteKind::Unavailable, why);
         }
         Ok(watch)
     }
@@ -206,6 +218,7 @@ impl Watch {
     /// not hold up the answer.
     pub fn end(&mut self, status: ExitStatus, reason: &str) -> Result<Outcome, String> {
         let now_s = self.clock.now_s();
+        self.hear(true);
         self.note_cost(now_s);
         let oom_kills = self.collector.as_ref().map_or(0, Collector::oom_kills);
         self.push(&Event::End(RunEnd { t_s: now_s, status, reason: reason.to_owned(), oom_kills }));
@@ -229,9 +242,29 @@ impl Watch {
             self.give_up(now_s, &text);
         }
         for event in events.drain(..) {
+            if let Some(marks) = &mut self.marks {
+                marks.know(&event);
+                // They were before this moment.
+                if matches!(event, Event::Tick(_)) {
+                    self.hear(false);
+                }
+            }
             self.push(&event);
         }
         self.events = events;
+    }
+
+    /// Takes in what the processes say of themselves.
+    fn hear(&mut self, last: bool) {
+        let Some(marks) = &mut self.marks else { return };
+        match guarded(|| marks.poll(last)) {
+            Ok(events) => events.iter().for_each(|event| self.push(event)),
+            Err(text) => {
+                self.marks = None;
+                let why = format!("steps and phases from here on: reading them failed inside lowtide ({text})");
+                self.note(self.clock.now_s(), NoteKind::Unavailable, why);
+            }
+        }
     }
 
     fn give_up(&mut self, now_s: f64, text: &str) {
