@@ -1,0 +1,113 @@
+"""Clean-up that measures itself: does what pays on this run, and says when it only masks a leak."""
+
+import time
+from typing import Any, List, Sequence, Union
+
+from . import _memory
+from ._memory import size
+from ._quiet import quietly, warn
+from ._remedies import Remedy, remedies
+from ._trend import LowTides
+
+#: The share of the run's time that clean-ups by themselves may take.
+SHARE = 0.01
+#: With every="auto": steps between clean-ups at least, and before the first one.
+FEWEST_STEPS = 10
+
+
+class Cleanup:
+    """Collects garbage and gives memory back, every so many steps and after evaluations.
+
+        cleanup = lowtide.Cleanup(every="auto", optimizers=[optimizer])
+        for batch in loader:
+            ...
+            optimizer.step()
+            cleanup.step()
+        evaluate()
+        cleanup.after_evaluation()
+        print(cleanup.report())
+
+    `every`: a number of steps, or "auto": as often as takes less than 1 % of the time. `optimizers`: their gradients are
+    set to None; so call `step()` after `optimizer.step()` and not amid the accumulation of gradients.
+    """
+
+    def __init__(self, every: Union[int, str] = "auto", optimizers: Sequence[Any] = ()) -> None:
+        if every != "auto" and (isinstance(every, (str, bool)) or int(every) < 1):
+            raise ValueError(f"Cleanup(every={every!r}): give a number of steps, 1 or more, or 'auto'")
+        self.every = every
+        self.optimizers: List[Any] = list(optimizers)
+        self.off = False
+        self.steps = 0
+        self._last = 0
+        self._cleanups = 0
+        self._spent_s = 0.0
+        self._start_s = time.perf_counter()
+        self._remedies: List[Remedy] = remedies(lambda: self.optimizers)
+        self._tides = LowTides()
+
+    @quietly
+    def step(self) -> None:
+        """A training step ended: cleans up if it is time."""
+        self.steps += 1
+        passed = self.steps - self._last
+        if passed < FEWEST_STEPS if self.every == "auto" else passed < int(self.every):
+            return
+        if self.every != "auto" or self._affordable():
+            self._clean()
+
+    @quietly
+    def after_evaluation(self) -> None:
+        """An evaluation ended, a good moment: cleans up, unless "auto" finds that too dear by now."""
+        if self.every != "auto" or self._affordable():
+            self._clean()
+
+    @quietly
+    def now(self) -> None:
+        """Cleans up, whatever it costs."""
+        self._clean()
+
+    def _affordable(self) -> bool:
+        """Whether all clean-ups and one more stay within their share of the time."""
+        elapsed = time.perf_counter() - self._start_s
+        return self._spent_s + sum(remedy.expected_s for remedy in self._remedies) <= SHARE * elapsed or not self._cleanups
+
+    def _clean(self) -> None:
+        start = time.perf_counter()
+        memory = _memory.read()
+        for remedy in self._remedies:
+            if self._applies(remedy) and remedy.due():
+                memory = remedy.apply(memory)
+        self._cleanups += 1
+        self._last = self.steps
+        self._tides.add(self.steps, memory.anon + memory.cuda_allocated)
+        self._spent_s += time.perf_counter() - start
+        growth = self._tides.growth()
+        if growth is not None and growth.grows and growth.total > memory.anon // 10:
+            warn("memory still grows from clean-up to clean-up; Cleanup.report() says by how much")
+
+    def _applies(self, remedy: Remedy) -> bool:
+        """A remedy for what this run does not have costs nothing and is not tried."""
+        if remedy.name.startswith("zero_grad"):
+            return bool(self.optimizers)
+        return _memory.initialised_cuda() is not None or not remedy.name.startswith("torch.cuda")
+
+    def report(self) -> str:
+        """What was tried, what it cost and gave back, and what that means; for people."""
+        elapsed = max(time.perf_counter() - self._start_s, 1e-9)
+        share = self._spent_s / elapsed
+        lines = [f"clean-up: {self._cleanups} times in {self.steps} steps, {share:.2%} of the time"]
+        lines += [f"  {remedy.report()}" for remedy in self._remedies if self._applies(remedy) or remedy.tries]
+        lines.append("  " + self.verdict())
+        return "\n".join(lines)
+
+    def verdict(self) -> str:
+        """Whether memory still grows at low tide, right after clean-ups."""
+        growth = self._tides.growth()
+        if growth is None:
+            return "too few clean-ups to say whether memory still grows from one to the next"
+        if not growth.grows:
+            return "memory right after clean-ups does not grow"
+        return (
+            f"this masks a leak or does not touch it: live memory grows by {size(growth.per_step)} per step, "
+            f"measured right after clean-ups; look for what keeps it (`lowtide run`)"
+        )

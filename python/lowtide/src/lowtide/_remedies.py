@@ -1,0 +1,122 @@
+"""What can be done about memory that nobody needs, each with its own record of cost and gain on this run."""
+
+import gc
+import time
+from typing import Any, Callable, List, Optional, Sequence
+
+from . import _memory
+from ._memory import MIB, Memory, size
+
+#: Tries before a remedy is judged, and clean-ups after which a dropped one is tried again.
+TRIES = 3
+AGAIN = 20
+#: A remedy pays if it frees this much per try, and this much per second that it takes. To fault a page in again costs
+#: the kernel some 0.1 to 0.25 s per GiB: what frees much slower than this takes longer than it could ever save.
+FREES = MIB // 2
+PER_SECOND = 100 * MIB
+
+
+class Remedy:
+    """One thing to do, and what came of it."""
+
+    def __init__(self, name: str, act: Callable[[], Any], gain: Callable[[Memory, Memory], int], freed: str) -> None:
+        self.name, self._act, self._gain, self._freed = name, act, gain, freed
+        self.tries = 0
+        #: Seconds and bytes, of all tries.
+        self.cost_s = 0.0
+        self.gained = 0
+        #: The same of late, so that a remedy that no longer pays is dropped and one that begins to is kept.
+        self._recent: List["tuple[float, int]"] = []
+        self.failed: Optional[str] = None
+        self._skipped = 0
+
+    @property
+    def kept(self) -> bool:
+        """Whether it is done at every clean-up: it pays, or was not tried often enough to tell."""
+        if self.failed is not None:
+            return False
+        if len(self._recent) < TRIES:
+            return True
+        cost = sum(one[0] for one in self._recent)
+        gained = sum(one[1] for one in self._recent)
+        return gained >= FREES * len(self._recent) and gained >= PER_SECOND * cost
+
+    @property
+    def expected_s(self) -> float:
+        """What it will cost the next time: seconds."""
+        return max((one[0] for one in self._recent), default=0.0) if self.kept else 0.0
+
+    def due(self) -> bool:
+        """Whether this clean-up does it; a dropped one is tried again now and then."""
+        if self.kept:
+            return True
+        self._skipped += 1
+        if self.failed is not None or self._skipped < AGAIN:
+            return False
+        self._skipped = 0
+        # One try that pays well brings it back.
+        del self._recent[:-1]
+        return True
+
+    def apply(self, before: Memory) -> Memory:
+        """Does it; returns what memory looks like afterwards."""
+        start = time.perf_counter()
+        try:
+            self._act()
+        except Exception as error:
+            self.failed = f"{type(error).__name__}: {error}"
+        cost = time.perf_counter() - start
+        after = _memory.read()
+        gained = max(0, self._gain(before, after))
+        self.tries += 1
+        self.cost_s += cost
+        self.gained += gained
+        self._recent = [*self._recent[-4:], (cost, gained)]
+        return after
+
+    def report(self) -> str:
+        """One line for people."""
+        if self.failed is not None:
+            return f"{self.name}: failed and was dropped: {self.failed}"
+        if not self.tries:
+            return f"{self.name}: not tried"
+        each = f"{self.cost_s / self.tries * 1e3:.3g} ms and {self._freed} {size(self.gained / self.tries)} each"
+        if self.tries < TRIES:
+            judged = "too few tries to judge"
+        else:
+            judged = "kept" if self.kept else "dropped, it does not pay here"
+        return f"{self.name}: tried {self.tries} times, {each}: {judged}"
+
+
+def remedies(optimizers: Callable[[], Sequence[Any]]) -> List[Remedy]:
+    """All of them, in the order in which one gives the next something to do."""
+
+    def zero_grad() -> None:
+        for optimizer in optimizers():
+            optimizer.zero_grad(set_to_none=True)
+
+    def empty_cache() -> None:
+        gpus = _memory.initialised_cuda()
+        if gpus is not None:
+            gpus.empty_cache()
+
+    return [
+        Remedy("zero_grad(set_to_none=True)", zero_grad, _live, "freed"),
+        Remedy("gc.collect", gc.collect, _live, "freed"),
+        Remedy("torch.cuda.empty_cache", empty_cache, _reserved, "gave the GPU back"),
+        Remedy("malloc_trim", _memory.trim, _pages, "gave the system back"),
+    ]
+
+
+def _live(before: Memory, after: Memory) -> int:
+    """What is no longer used, whether or not the allocator gave it back: pages, or bytes in the C heap; and on GPUs."""
+    pages = before.anon - after.anon
+    return max(pages, before.heap_used - after.heap_used) + max(0, before.cuda_allocated - after.cuda_allocated)
+
+
+def _reserved(before: Memory, after: Memory) -> int:
+    return before.cuda_reserved - after.cuda_reserved
+
+
+def _pages(before: Memory, after: Memory) -> int:
+    return before.rss - after.rss

@@ -1,0 +1,202 @@
+"""Marks: where the training is. Outside `lowtide run` all of this does nothing, in well under a microsecond."""
+
+import functools
+import importlib
+import inspect
+import os
+import sys
+from types import TracebackType
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Type, TypeVar, overload
+
+from ._quiet import warn
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Item = TypeVar("Item")
+
+#: What begins anew inside: a new round counts its epochs from zero.
+_INSIDE = {"round": ("node", "epoch"), "node": ("epoch",)}
+
+#: The next number of each scope whose number is left to us.
+_numbers: Dict[str, int] = {}
+#: What is open, the innermost last.
+_open: List[Tuple[str, str, Optional[int]]] = []
+
+
+def _in_process_part() -> Any:
+    """The module that `lowtide run` puts into the run's processes, or None."""
+    if "_lowtide" not in sys.modules and "LOWTIDE_MARKS" not in os.environ:
+        return None
+    try:
+        return importlib.import_module("_lowtide.api")
+    except Exception:
+        return None
+
+
+_api = _in_process_part()
+
+
+def active() -> bool:
+    """Whether marks of this process reach a recorder."""
+    if _api is None:
+        return False
+    return bool(_tell("active"))
+
+
+def _tell(function: str, *args: Any) -> Any:
+    """Calls the in-process part; if that fails it is never called again."""
+    global _api
+    try:
+        return getattr(_api, function)(*args)
+    except Exception as error:
+        _api = None
+        warn(f"no more marks from this process: {type(error).__name__}: {error}")
+        return None
+
+
+def begin(scope: str, name: str = "", index: Optional[int] = None) -> None:
+    """Begins a scope (`round`, `node`, `epoch` or `phase`); for callbacks, which have no block to wrap."""
+    if _api is None:
+        return
+    if index is None and scope in ("round", "epoch"):
+        index = _numbers.get(scope, 0)
+    if index is not None:
+        _numbers[scope] = index + 1
+    for inner in _INSIDE.get(scope, ()):
+        _numbers.pop(inner, None)
+    _open.append((scope, name, index))
+    _tell("begin", scope, name, index)
+
+
+def end(scope: str) -> None:
+    """Ends the scope that began last; one of its sort around it goes on."""
+    if _api is None:
+        return
+    outer = None
+    for at in range(len(_open) - 1, -1, -1):
+        if _open[at][0] == scope:
+            del _open[at]
+            outer = next((one for one in reversed(_open) if one[0] == scope), None)
+            break
+    if outer is None:
+        _tell("end", scope)
+    else:
+        _tell("begin", *outer)
+
+
+class Scope:
+    """A part of the training: use it in `with` or as a decorator."""
+
+    __slots__ = ("_index", "_name", "_scope")
+
+    def __init__(self, scope: str, name: str = "", index: Optional[int] = None) -> None:
+        self._scope, self._name, self._index = scope, name, index
+
+    def __enter__(self) -> "Scope":
+        if _api is not None:
+            begin(self._scope, self._name, self._index)
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        if _api is not None:
+            end(self._scope)
+
+    def __call__(self, function: Function) -> Function:
+        return _inside(self, function)
+
+
+def phase(name: str) -> Scope:
+    """A phase: `train`, `validation`, `test`, `checkpoint`, or a name of your own. An inner one interrupts the outer."""
+    return Scope("phase", str(name))
+
+
+def epoch(index: Optional[int] = None) -> Scope:
+    """An epoch, by its number from zero; without one it is counted, within its round and node."""
+    return Scope("epoch", "", index)
+
+
+def round(index: Optional[int] = None) -> Scope:
+    """A round of federated training, by its number from zero; without one it is counted."""
+    return Scope("round", "", index)
+
+
+def node(name: str) -> Scope:
+    """A node (client, site) of federated training, within a round."""
+    return Scope("node", str(name))
+
+
+def epochs(items: Iterable[Item]) -> Iterator[Item]:
+    """Goes through `items` with an epoch around each: `for e in lowtide.epochs(range(10)):`."""
+    return _each("epoch", items)
+
+
+def rounds(items: Iterable[Item]) -> Iterator[Item]:
+    """Goes through `items` with a federated round around each."""
+    return _each("round", items)
+
+
+def _each(scope: str, items: Iterable[Item]) -> Iterator[Item]:
+    for number, item in enumerate(items):
+        # `range(3, 10)` after a resumption means the epochs 3 to 9.
+        index = item if isinstance(item, int) and not isinstance(item, bool) and item >= 0 else number
+        with Scope(scope, "", index):
+            yield item
+
+
+class Step:
+    """One training step: `lowtide.step()` where it ends, `with lowtide.step:` around it, or `@lowtide.step`."""
+
+    @overload
+    def __call__(self) -> None: ...
+
+    @overload
+    def __call__(self, function: Function) -> Function: ...
+
+    def __call__(self, function: Optional[Function] = None) -> Optional[Function]:
+        if function is not None:
+            return _inside(self, function)
+        if _api is not None:
+            _tell("step")
+        return None
+
+    def __enter__(self) -> "Step":
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        # A step that raised did not happen.
+        if kind is None:
+            self()
+
+
+#: Counts a training step. From the first one on, optimizers are not counted in this process any more.
+step = Step()
+
+
+def _inside(context: Any, function: Function) -> Function:
+    """`function` with `context` around each call; around all of a coroutine or generator, not only its making."""
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def coroutine(*args: Any, **kwargs: Any) -> Any:
+            with context:
+                return await function(*args, **kwargs)
+
+        return coroutine  # type: ignore[return-value]
+    if inspect.isgeneratorfunction(function):
+
+        @functools.wraps(function)
+        def generator(*args: Any, **kwargs: Any) -> Any:
+            with context:
+                return (yield from function(*args, **kwargs))
+
+        return generator  # type: ignore[return-value]
+
+    @functools.wraps(function)
+    def plain(*args: Any, **kwargs: Any) -> Any:
+        with context:
+            return function(*args, **kwargs)
+
+    return plain  # type: ignore[return-value]
