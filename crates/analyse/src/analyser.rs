@@ -9,6 +9,7 @@ use lowtide_model::{
 
 use crate::forecast::Limits;
 use crate::growth::{Assessment, assess};
+use crate::marks::Marks;
 use crate::pyramid::Pyramid;
 use crate::series::{Store, Track};
 use crate::{explain, hypotheses, roles, summary};
@@ -19,6 +20,7 @@ pub struct Analyser {
     info: Option<RunInfo>,
     end: Option<RunEnd>,
     store: Store,
+    marks: Marks,
     limits: Limits,
     dev_shm: Pyramid,
     cost: WatchCost,
@@ -71,7 +73,7 @@ impl Analyser {
                     list.push(note.text.clone());
                 }
             }
-            Event::Mark(_) => {}
+            Event::Mark(mark) => self.marks.push(mark),
             Event::Cost(cost) => self.cost = *cost,
             Event::End(end) => self.end = Some(end.clone()),
         }
@@ -92,6 +94,7 @@ impl Analyser {
         self.ticks += 1;
         self.last_s = tick.t_s;
         self.store.push(tick.t_s, &tick.procs);
+        self.marks.tick(tick.t_s, &tick.procs);
         if let Some(system) = tick.system {
             self.limits.system = Some(system);
             self.dev_shm.push(tick.t_s, system.dev_shm_used as f64);
@@ -135,6 +138,7 @@ impl Analyser {
             warnings
                 .extend(self.suspects.iter().filter(|(id, _)| !self.store.linked.contains_key(id)).map(|(_, text)| text.clone()));
         }
+        warnings.extend(self.marks.warnings());
         if self.store.forgotten > 0 {
             warnings.push(format!("{} short-lived processes came and went; they are not listed", self.store.forgotten));
         }
@@ -151,6 +155,8 @@ impl Analyser {
             duration_s: (self.last_s - self.first_s).max(0.0),
             detectable_bytes_per_second: self.detectable(&assessment),
             more_seconds_needed: if verdict == Verdict::Undecided { more_seconds(&assessment) } else { 0.0 },
+            progress: self.marks.progress(),
+            epochs: self.marks.epochs(),
             hypotheses: hypotheses::weigh(self, &assessment),
             cost: self.cost_report(),
             sampling: self.sampling(),
@@ -158,6 +164,7 @@ impl Analyser {
             warnings,
             run: self.summary(),
         };
+        self.name_marked(&mut report);
         report.summary = summary::sentence(&report);
         report
     }
@@ -276,6 +283,17 @@ impl Analyser {
 
     pub(crate) fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// Pids and ranks of the processes that have marks.
+    fn name_marked(&self, report: &mut Report) {
+        let who = |id: ProcId| self.store.tracks.get(&id).map_or((0, None), |t| (t.process.pid, t.process.rank));
+        report.progress.iter_mut().for_each(|line| (line.pid, line.rank) = who(line.id));
+        report.epochs.iter_mut().for_each(|row| (row.pid, row.rank) = who(row.id));
+    }
+
+    pub(crate) fn marks(&self) -> &Marks {
+        &self.marks
     }
 
     pub(crate) fn limits(&self) -> &Limits {

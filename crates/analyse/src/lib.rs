@@ -19,6 +19,7 @@ mod forecast;
 mod growth;
 mod hypotheses;
 pub mod judge;
+mod marks;
 pub mod pyramid;
 mod roles;
 mod series;

@@ -126,6 +126,8 @@ pub(crate) mod tests {
             detectable_bytes_per_second: None,
             more_seconds_needed: 0.0,
             hypotheses: Vec::new(),
+            progress: Vec::new(),
+            epochs: Vec::new(),
             expectations: Vec::new(),
             cost: CostReport::default(),
             sampling: SamplingReport::default(),

@@ -20,8 +20,9 @@ pub use event::{Event, ExitStatus, Mode, Note, NoteKind, Notice, RunEnd, RunInfo
 pub use mark::{DeviceFacts, InnerFacts, Mark, MarkKind, Scope, ScopeMark};
 pub use process::{Exit, ProcId, Process, Role};
 pub use report::{
-    Class, CostReport, Cycle, ExpectationReport, ExpectationState, Finding, Growth, Hypothesis, HypothesisState, Kind,
-    LimitReport, OomForecast, ProcessRef, ProcessReport, Report, RoleReport, RunSummary, SCHEMA, SamplingReport, Verdict,
+    Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, Growth, Hypothesis, HypothesisState,
+    Kind, LimitReport, OomForecast, ProcessRef, ProcessReport, ProgressReport, Report, RoleReport, RunSummary, SCHEMA,
+    SamplingReport, Verdict,
 };
 pub use span::Seconds;
 pub use tick::{Cgroup, CgroupId, CgroupSample, CgroupVersion, ProcSample, Rollup, SystemSample, Tick};

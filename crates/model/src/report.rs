@@ -81,6 +81,8 @@ pub struct Growth {
     pub bytes_per_step: Option<f64>,
     /// Per natural cycle of the run, where one was found.
     pub bytes_per_cycle: Option<f64>,
+    /// Per epoch, where epochs are known.
+    pub bytes_per_epoch: Option<f64>,
     /// 95 % interval of the rate, in the unit of `per`.
     pub ci95: [f64; 2],
     /// What `ci95` is per.
@@ -349,6 +351,74 @@ pub struct RunSummary {
     pub recording: Option<String>,
 }
 
+/// How far a process is in its training, by its own marks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProgressReport {
+    /// Its index in the run.
+    #[serde(skip)]
+    pub id: crate::ProcId,
+    /// Its pid.
+    pub pid: u32,
+    /// Its rank.
+    pub rank: Option<u32>,
+    /// Steps so far.
+    pub steps: u64,
+    /// Steps per second, where there were enough.
+    pub steps_per_second: Option<f64>,
+    /// What is counted as a step.
+    pub counts: String,
+    /// The phase it is in, or was in at the end.
+    pub phase: Option<String>,
+    /// Epochs that began.
+    pub epochs: u64,
+    /// Marks that were lost; the count of steps is exact all the same.
+    pub lost_marks: u64,
+    /// Python's cyclic collector was seen to be off.
+    pub gc_disabled: bool,
+}
+
+/// One epoch of a process, or a round or node where these have no epochs. Sizes in bytes of its anonymous and shared memory.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EpochReport {
+    /// The process's index in the run.
+    #[serde(skip)]
+    pub id: crate::ProcId,
+    /// Its pid.
+    pub pid: u32,
+    /// Its rank.
+    pub rank: Option<u32>,
+    /// The federated round, from 0.
+    pub round: Option<u64>,
+    /// The federated node.
+    pub node: Option<String>,
+    /// The epoch, from 0.
+    pub epoch: Option<u64>,
+    /// When it began, seconds after the run's start.
+    pub start_s: f64,
+    /// When it ended; `None` while it goes on.
+    pub end_s: Option<f64>,
+    /// At its first measurement.
+    pub start_bytes: Option<u64>,
+    /// At its last measurement.
+    pub end_bytes: Option<u64>,
+    /// The least in it.
+    pub floor_bytes: Option<u64>,
+    /// The least in it less the least in the row before.
+    pub delta_bytes: Option<f64>,
+    /// The most in it.
+    pub peak_bytes: Option<u64>,
+    /// Live bytes of the C heap at its end less those at its beginning.
+    pub live_delta_bytes: Option<f64>,
+    /// Live tensors on all devices at its end.
+    pub allocated_bytes: Option<u64>,
+    /// What PyTorch's allocator held on all devices at its end.
+    pub reserved_bytes: Option<u64>,
+    /// Steps in it.
+    pub steps: u64,
+    /// Seconds per step, validation included.
+    pub mean_step_s: Option<f64>,
+}
+
 /// The whole answer. `lowtide.report/1`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
@@ -378,6 +448,10 @@ pub struct Report {
     pub hypotheses: Vec<Hypothesis>,
     /// The user's expectations, broken ones first. The analysis leaves this empty; the command line fills it.
     pub expectations: Vec<ExpectationReport>,
+    /// How far each process is, where it has marks.
+    pub progress: Vec<ProgressReport>,
+    /// Its epochs, rounds and nodes: the first and the last ones of each process.
+    pub epochs: Vec<EpochReport>,
     /// What watching cost.
     pub cost: CostReport,
     /// What was sampled how often.

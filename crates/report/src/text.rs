@@ -3,6 +3,7 @@
 //! The first lines answer: is it a leak, how fast, who, when does it end. Below them stand what they rest on:
 //! the process tree, memory by role, what was weighed. A line whose facts are missing is left out.
 
+mod epochs;
 mod head;
 mod page;
 mod rest;
@@ -44,6 +45,7 @@ pub fn text(report: &Report, options: &TextOptions) -> String {
     head::seen(&mut page, report, options.verbose);
     tables::processes(&mut page, report, options.verbose);
     tables::roles(&mut page, report);
+    epochs::table(&mut page, report, options.verbose);
     rest::limits(&mut page, report, options.verbose);
     rest::hypotheses(&mut page, report);
     rest::warnings(&mut page, report);

@@ -86,7 +86,7 @@ pub fn blame(page: &mut Page, report: &Report, verbose: bool) {
 
 /// `trainer, rank 3, pid 4242 (python train.py), in training`.
 fn place(finding: &Finding) -> Option<String> {
-    let phase = finding.phase.as_ref().map(|phase| format!("in {phase}"));
+    let phase = finding.phase.as_ref().map(|phase| format!("in {}", if phase == "train" { "training" } else { phase }));
     let who = finding.process.as_ref().map(|process| {
         let rank = process.rank.map_or(String::new(), |rank| format!(", rank {rank}"));
         let pid = if process.pid > 0 { format!(", pid {}", process.pid) } else { String::new() };

@@ -42,7 +42,8 @@ pub fn growth(growth: &Growth, kind: Option<Kind>) -> String {
     match growth.bytes_per_step {
         Some(step) => {
             let interval = interval(growth, step, counts);
-            format!("{} per step{interval}, {} per {}", amount(step), amount(per_span), unit.name)
+            let epoch = growth.bytes_per_epoch.map_or(String::new(), |epoch| format!(", {} per epoch", amount(epoch)));
+            format!("{} per step{interval}{epoch}, {} per {}", amount(step), amount(per_span), unit.name)
         }
         None => {
             let interval = interval(growth, per_span, counts);
@@ -122,6 +123,11 @@ pub fn span(seconds: f64) -> String {
     if seconds > 3652.0 * 86_400.0 { "more than 10 years".to_owned() } else { Seconds(seconds).to_string() }
 }
 
+/// `50.2 ms`, of the seconds that a step takes.
+pub fn step(seconds: f64) -> String {
+    if seconds < 1.0 { format!("{} ms", three_digits(1000.0 * seconds)) } else { span(seconds) }
+}
+
 /// `0.3 %`, of a share between 0 and 1.
 pub fn percent(share: f64) -> String {
     format!("{} %", three_digits(share * 100.0))
@@ -170,6 +176,7 @@ mod tests {
             bytes_per_second,
             bytes_per_step: None,
             bytes_per_cycle: None,
+            bytes_per_epoch: None,
             ci95,
             per: Cycle::Second,
             live_bytes_per_step: None,

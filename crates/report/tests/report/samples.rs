@@ -23,6 +23,8 @@ pub fn empty(verdict: Verdict) -> Report {
         detectable_bytes_per_second: None,
         more_seconds_needed: 0.0,
         hypotheses: Vec::new(),
+        progress: Vec::new(),
+        epochs: Vec::new(),
         expectations: Vec::new(),
         cost: CostReport::default(),
         sampling: SamplingReport::default(),
@@ -79,6 +81,7 @@ pub fn leak() -> Report {
     finding.growth = Some(Growth {
         bytes_per_second: rate,
         bytes_per_step: None,
+        bytes_per_epoch: None,
         bytes_per_cycle: Some(rate * 145.0),
         ci95: [441.0 * 1024.0, 452.0 * 1024.0],
         per: Cycle::Second,
@@ -250,6 +253,7 @@ pub fn processes() -> Report {
     finding.growth = Some(Growth {
         bytes_per_second: 0.05,
         bytes_per_step: None,
+        bytes_per_epoch: None,
         bytes_per_cycle: Some(1.0),
         ci95: [0.049, 0.051],
         per: Cycle::Second,

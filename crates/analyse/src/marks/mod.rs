@@ -1,0 +1,175 @@
+//! What processes say of themselves: steps, epochs, rounds, nodes, phases, and the live bytes at each.
+//!
+//! None of it makes a verdict: that rests on the low tide alone. It gives the verdict its units (per step, per epoch), its
+//! phase, and the table of what each epoch took.
+
+mod phases;
+mod table;
+
+use std::collections::BTreeMap;
+
+use lowtide_model::{EpochReport, Mark, MarkKind, ProcId, ProcSample, ProgressReport, Scope};
+
+use crate::pyramid::Pyramid;
+use crate::trend;
+use phases::Phases;
+use table::Table;
+
+/// The most processes whose marks are kept.
+const MOST: usize = 256;
+/// The fewest steps and marks that a rate per step rests on.
+const FEWEST: u64 = 4;
+
+/// The marks of all processes of a run.
+#[derive(Debug, Default)]
+pub struct Marks {
+    lines: BTreeMap<ProcId, Line>,
+}
+
+/// The marks of one process.
+#[derive(Debug, Default)]
+pub struct Line {
+    /// Steps by time.
+    steps: Pyramid,
+    /// Live bytes of the C heap by time.
+    live: Pyramid,
+    /// Bytes free inside the C heap by time.
+    holes: Pyramid,
+    taken: u64,
+    first_step_s: Option<f64>,
+    phases: Phases,
+    table: Table,
+    counts: String,
+    off: Option<String>,
+    gc_disabled: bool,
+    lost: u64,
+}
+
+impl Marks {
+    /// Takes a mark. Times that go back are taken as they are; none of it can grow without bound.
+    pub fn push(&mut self, mark: &Mark) {
+        if !mark.t_s.is_finite() || (self.lines.len() >= MOST && !self.lines.contains_key(&mark.id)) {
+            return;
+        }
+        self.lines.entry(mark.id).or_default().push(mark);
+    }
+
+    /// Takes a measurement of a process.
+    pub fn tick(&mut self, t_s: f64, samples: &[ProcSample]) {
+        for sample in samples {
+            if let Some(line) = self.lines.get_mut(&sample.id) {
+                line.table.measured(t_s, sample.anon.saturating_add(sample.shmem));
+            }
+        }
+    }
+
+    /// The marks of a process, where it has any.
+    pub fn of(&self, id: ProcId) -> Option<&Line> {
+        self.lines.get(&id)
+    }
+
+    /// Epochs of all processes, those of one process together.
+    pub fn epochs(&self) -> Vec<EpochReport> {
+        self.lines.iter().flat_map(|(id, line)| line.table.rows(*id)).collect()
+    }
+
+    /// How far each process is.
+    pub fn progress(&self) -> Vec<ProgressReport> {
+        let lines = self.lines.iter().filter(|(_, line)| line.taken > 0 || line.phases.now().is_some());
+        lines
+            .map(|(id, line)| ProgressReport {
+                id: *id,
+                pid: 0,
+                rank: None,
+                steps: line.taken,
+                steps_per_second: line.rate(f64::NEG_INFINITY, f64::INFINITY),
+                counts: line.counts.clone(),
+                phase: line.phases.now().map(str::to_owned),
+                epochs: line.table.epochs(),
+                lost_marks: line.lost,
+                gc_disabled: line.gc_disabled,
+            })
+            .collect()
+    }
+
+    /// What a reader should know that the marks show.
+    pub fn warnings(&self) -> Vec<String> {
+        let off = self.lines.values().filter_map(|line| line.off.as_deref());
+        off.take(1).map(|why| format!("marks of steps and phases went off in a process: {why}")).collect()
+    }
+}
+
+impl Line {
+    fn push(&mut self, mark: &Mark) {
+        let taken = mark.steps.max(self.taken);
+        if taken > self.taken && self.first_step_s.is_none() {
+            self.first_step_s = Some(mark.t_s);
+        }
+        self.taken = taken;
+        self.steps.push(mark.t_s, taken as f64);
+        let live = mark.facts.as_ref().and_then(|facts| facts.heap_used).map(|bytes| bytes as f64);
+        if let Some(facts) = &mark.facts {
+            if let Some(bytes) = live {
+                self.live.push(mark.t_s, bytes);
+            }
+            if let Some(bytes) = facts.heap_free {
+                self.holes.push(mark.t_s, bytes as f64);
+            }
+            self.gc_disabled |= facts.gc_enabled == Some(false);
+        }
+        match &mark.what {
+            MarkKind::On(counts) => self.counts.clone_from(counts),
+            MarkKind::Off(why) => self.off = Some(why.clone()),
+            MarkKind::Lost(lost) => self.lost = self.lost.saturating_add(*lost),
+            MarkKind::Begin(begun) if begun.scope == Scope::Phase => self.phases.begin(mark.t_s, &begun.name, live),
+            MarkKind::End(Scope::Phase) => self.phases.end(mark.t_s, live),
+            MarkKind::Begin(begun) => self.table.begin(mark.t_s, begun, taken, mark.facts.as_ref()),
+            MarkKind::End(scope) => self.table.end(mark.t_s, *scope, taken, mark.facts.as_ref()),
+            MarkKind::Step => {}
+        }
+    }
+
+    /// Steps per second between two times; `None` over too few of them.
+    pub fn rate(&self, since_s: f64, until_s: f64) -> Option<f64> {
+        let windows = self.steps.windows().iter().filter(|w| w.end_s >= since_s && w.start_s <= until_s);
+        let (first, last) = (windows.clone().next()?, windows.last()?);
+        let (steps, span) = (last.last - first.low, last.end_s - first.start_s);
+        (steps >= FEWEST as f64 && span > 0.0).then(|| steps / span)
+    }
+
+    /// Seconds per epoch between two times, where there were three or more.
+    pub fn epoch_s(&self, since_s: f64, until_s: f64) -> Option<f64> {
+        self.table.period_s(since_s, until_s)
+    }
+
+    /// Growth of the live bytes of the C heap between two times, per second: of their low-water marks, by the median of
+    /// the slopes between all pairs.
+    pub fn live_growth(&self, since_s: f64, until_s: f64) -> Option<f64> {
+        low_growth(&self.live, since_s, until_s)
+    }
+
+    /// Growth of what is free inside the C heap, per second.
+    pub fn hole_growth(&self, since_s: f64, until_s: f64) -> Option<f64> {
+        low_growth(&self.holes, since_s, until_s)
+    }
+
+    /// The phase across which live bytes stay, and what was seen of the others.
+    pub fn blame(&self, since_s: f64) -> Option<(String, Vec<String>)> {
+        self.phases.blame(since_s)
+    }
+
+    /// Python's cyclic collector was off.
+    pub fn gc_disabled(&self) -> bool {
+        self.gc_disabled
+    }
+}
+
+/// The slope of the minima of up to 16 blocks of a series, per second.
+fn low_growth(series: &Pyramid, since_s: f64, until_s: f64) -> Option<f64> {
+    let inside: Vec<_> = series.windows().iter().filter(|w| w.start_s >= since_s && w.end_s <= until_s).copied().collect();
+    let blocks = if inside.len() >= 8 { crate::blocks::block_minima(&inside, 0.0) } else { return None };
+    (blocks.len() >= 4).then(|| trend::theil_sen(&blocks))
+}
+
+#[cfg(test)]
+mod tests;

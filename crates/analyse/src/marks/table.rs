@@ -1,0 +1,149 @@
+//! One row for each epoch, round or node: what it began with, what it took, what it left.
+
+use std::collections::VecDeque;
+
+use lowtide_model::{EpochReport, InnerFacts, ProcId, Scope, ScopeMark};
+
+/// Rows that are kept: the first ones, and the last ones.
+const FIRST: usize = 8;
+const LAST: usize = 120;
+
+/// The rows of one process.
+#[derive(Debug, Default)]
+pub struct Table {
+    round: Option<u64>,
+    node: Option<String>,
+    epoch: Option<u64>,
+    open: Option<Row>,
+    first: Vec<Row>,
+    last: VecDeque<Row>,
+    /// Epochs that began.
+    epochs: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    round: Option<u64>,
+    node: Option<String>,
+    epoch: Option<u64>,
+    begin_s: f64,
+    end_s: Option<f64>,
+    steps: (u64, u64),
+    /// Memory at the first and the last measurement, the least and the most; `None` before the first.
+    memory: Option<[u64; 4]>,
+    live: (Option<u64>, Option<u64>),
+    device: Option<(u64, u64)>,
+}
+
+impl Table {
+    /// A round, node or epoch begins.
+    pub fn begin(&mut self, t_s: f64, begun: &ScopeMark, steps: u64, facts: Option<&InnerFacts>) {
+        let after = |before: Option<u64>| begun.index.unwrap_or_else(|| before.map_or(0, |index| index.saturating_add(1)));
+        match begun.scope {
+            Scope::Round => (self.round, self.node, self.epoch) = (Some(after(self.round)), None, None),
+            Scope::Node => (self.node, self.epoch) = (Some(begun.name.chars().take(48).collect()), None),
+            Scope::Epoch => {
+                self.epoch = Some(after(self.epoch));
+                self.epochs = self.epochs.saturating_add(1);
+            }
+            Scope::Phase => return,
+        }
+        self.close(t_s, steps, facts);
+        let (round, node, epoch) = (self.round, self.node.clone(), self.epoch);
+        let live = (facts.and_then(|facts| facts.heap_used), None);
+        self.open =
+            Some(Row { round, node, epoch, begin_s: t_s, end_s: None, steps: (steps, steps), memory: None, live, device: None });
+    }
+
+    /// A round, node or epoch ends.
+    pub fn end(&mut self, t_s: f64, scope: Scope, steps: u64, facts: Option<&InnerFacts>) {
+        self.close(t_s, steps, facts);
+        match scope {
+            Scope::Round => (self.round, self.node) = (self.round, None),
+            Scope::Node => self.node = None,
+            Scope::Epoch | Scope::Phase => {}
+        }
+    }
+
+    /// A measurement of the process: anonymous and shared bytes.
+    pub fn measured(&mut self, t_s: f64, bytes: u64) {
+        if let Some(row) = self.open.as_mut().filter(|row| t_s >= row.begin_s) {
+            let [first, _, low, high] = row.memory.unwrap_or([bytes; 4]);
+            row.memory = Some([first, bytes, low.min(bytes), high.max(bytes)]);
+        }
+    }
+
+    fn close(&mut self, t_s: f64, steps: u64, facts: Option<&InnerFacts>) {
+        let Some(mut row) = self.open.take() else { return };
+        row.end_s = Some(t_s);
+        row.steps.1 = steps;
+        row.live.1 = facts.and_then(|facts| facts.heap_used);
+        row.device = facts.filter(|facts| !facts.devices.is_empty()).map(|facts| {
+            let sum = |of: fn(&lowtide_model::DeviceFacts) -> u64| facts.devices.iter().map(of).fold(0, u64::saturating_add);
+            (sum(|device| device.allocated), sum(|device| device.reserved))
+        });
+        // A round that only holds nodes is told by them.
+        if row.steps.0 == row.steps.1 && row.epoch.is_none() {
+            return;
+        }
+        if self.first.len() < FIRST {
+            self.first.push(row);
+        } else {
+            if self.last.len() == LAST {
+                self.last.pop_front();
+            }
+            self.last.push_back(row);
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Row> {
+        self.first.iter().chain(&self.last)
+    }
+
+    /// Epochs that began.
+    pub fn epochs(&self) -> u64 {
+        self.epochs
+    }
+
+    /// Mean seconds from one row to the next between two times, where there were three or more.
+    pub fn period_s(&self, since_s: f64, until_s: f64) -> Option<f64> {
+        let begins: Vec<f64> =
+            self.all().chain(&self.open).map(|row| row.begin_s).filter(|t| (since_s..=until_s).contains(t)).collect();
+        let (first, last) = (begins.first()?, begins.last()?);
+        (begins.len() >= 3 && last > first).then(|| (last - first) / (begins.len() - 1) as f64)
+    }
+
+    /// The rows for a report.
+    pub fn rows(&self, id: ProcId) -> Vec<EpochReport> {
+        let mut floor_before = None;
+        let rows = self.all().chain(&self.open);
+        rows.map(|row| {
+            let [start, end, floor, peak] = row.memory.map_or([None; 4], |memory| memory.map(Some));
+            let delta = floor.zip(floor_before).map(|(now, before): (u64, u64)| now as f64 - before as f64);
+            floor_before = floor.or(floor_before);
+            let steps = row.steps.1 - row.steps.0.min(row.steps.1);
+            let seconds = row.end_s.map(|end| end - row.begin_s).filter(|span| *span > 0.0);
+            EpochReport {
+                id,
+                pid: 0,
+                rank: None,
+                round: row.round,
+                node: row.node.clone(),
+                epoch: row.epoch,
+                start_s: row.begin_s,
+                end_s: row.end_s,
+                start_bytes: start,
+                end_bytes: end,
+                floor_bytes: floor,
+                delta_bytes: delta,
+                peak_bytes: peak,
+                live_delta_bytes: row.live.0.zip(row.live.1).map(|(before, after)| after as f64 - before as f64),
+                allocated_bytes: row.device.map(|device| device.0),
+                reserved_bytes: row.device.map(|device| device.1),
+                steps,
+                mean_step_s: seconds.filter(|_| steps > 0).map(|span| span / steps as f64),
+            }
+        })
+        .collect()
+    }
+}

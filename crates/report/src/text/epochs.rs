@@ -1,0 +1,94 @@
+//! What each epoch, round or node took, by the marks of its process.
+
+use lowtide_model::{Bytes, EpochReport, Report};
+
+use super::page::Page;
+use super::table::{self, Column, Row};
+use super::words;
+use crate::text::page::Style;
+
+/// Rows of a process where not all was asked for: its first, and its last ones.
+const SHORT: usize = 8;
+
+/// The table, for each process with marks.
+pub fn table(page: &mut Page, report: &Report, verbose: bool) {
+    for line in &report.progress {
+        let all: Vec<&EpochReport> = report.epochs.iter().filter(|row| row.id == line.id).collect();
+        if all.is_empty() {
+            continue;
+        }
+        let skipped = if verbose { 0 } else { all.len().saturating_sub(SHORT) };
+        let shown: Vec<&EpochReport> =
+            all.iter().enumerate().filter(|(i, _)| *i == 0 || *i > skipped).map(|(_, row)| *row).collect();
+        write(page, &shown, &title(line.pid, line.rank, report));
+        if skipped > 0 {
+            let text = format!(
+                "{} left out after the first; --verbose shows all that are kept",
+                words::pieces(skipped as u64, "row", "rows")
+            );
+            page.paragraph((Style::Plain, String::new()), 2, &[(Style::Dim, text)]);
+        }
+    }
+}
+
+/// `epoch`, with whose it is where several processes have some.
+fn title(pid: u32, rank: Option<u32>, report: &Report) -> String {
+    match rank {
+        _ if report.progress.len() < 2 => "epoch".to_owned(),
+        Some(rank) => format!("rank {rank}, epoch"),
+        None => format!("pid {pid}, epoch"),
+    }
+}
+
+fn write(page: &mut Page, rows: &[&EpochReport], title: &str) {
+    let gpu = rows.iter().any(|row| row.reserved_bytes.is_some());
+    let mut columns = vec![
+        Column::text(title, 24, 0),
+        Column::number("start", 4),
+        Column::number("end", 3),
+        Column::number("floor", 0),
+        Column::number("delta", 0),
+        Column::number("peak", 1),
+        Column::number("live", 1),
+    ];
+    if gpu {
+        columns.extend([Column::number("allocated", 0), Column::number("reserved", 1)]);
+    }
+    columns.extend([Column::number("steps", 2), Column::number("per step", 2)]);
+    let size = |bytes: Option<u64>| bytes.map_or_else(|| "-".to_owned(), |bytes| Bytes(bytes).to_string());
+    let change = |bytes: Option<f64>| bytes.filter(|b| b.is_finite()).map_or_else(|| "-".to_owned(), words::signed);
+    let rows: Vec<Row> = rows
+        .iter()
+        .map(|row| {
+            let mut cells = vec![
+                name(row),
+                size(row.start_bytes),
+                size(row.end_bytes),
+                size(row.floor_bytes),
+                change(row.delta_bytes),
+                size(row.peak_bytes),
+                change(row.live_delta_bytes),
+            ];
+            if gpu {
+                cells.extend([size(row.allocated_bytes), size(row.reserved_bytes)]);
+            }
+            cells.extend([
+                row.steps.to_string(),
+                row.mean_step_s.filter(|s| s.is_finite()).map_or_else(|| "-".to_owned(), words::step),
+            ]);
+            Row { style: if row.end_s.is_none() { Style::Dim } else { Style::Plain }, cells }
+        })
+        .collect();
+    page.blank();
+    table::write(page, &columns, &rows);
+}
+
+/// `round 2, node a, 3`, as far as there are such.
+fn name(row: &EpochReport) -> String {
+    let mut parts = Vec::new();
+    parts.extend(row.round.map(|round| format!("round {round}")));
+    parts.extend(row.node.clone().filter(|node| !node.is_empty()));
+    parts.extend(row.epoch.map(|epoch| epoch.to_string()));
+    let going_on = if row.end_s.is_none() { " (not over)" } else { "" };
+    format!("{}{going_on}", parts.join(", "))
+}
