@@ -131,8 +131,8 @@ impl Line {
 
     /// Steps per second between two times; `None` over too few of them.
     pub fn rate(&self, since_s: f64, until_s: f64) -> Option<f64> {
-        let windows = self.steps.windows().iter().filter(|w| w.end_s >= since_s && w.start_s <= until_s);
-        let (first, last) = (windows.clone().next()?, windows.last()?);
+        let mut windows = self.steps.windows().iter().filter(|w| w.end_s >= since_s && w.start_s <= until_s);
+        let (first, last) = (windows.clone().next()?, windows.next_back()?);
         let (steps, span) = (last.last - first.low, last.end_s - first.start_s);
         (steps >= FEWEST as f64 && span > 0.0).then(|| steps / span)
     }

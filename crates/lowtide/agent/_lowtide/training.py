@@ -133,6 +133,8 @@ class Training:
         if "step" not in self.by_hand:
             self.by_hand.add("step")
             self.marks.counts = "calls of lowtide.step()"
+            if self.marks.steps:  # the optimizer told of this one
+                return
         self.marks.step()
 
 

@@ -1,0 +1,213 @@
+"""Real torch loops under the in-process part: what it marks, and that the run is as it would be without."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+import reader
+
+AGENT = Path(__file__).resolve().parents[1]
+
+START = """
+import torch, os, time
+from torch.utils.data import DataLoader, TensorDataset
+torch.set_num_threads(1)
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 2))
+data, held_out = (TensorDataset(torch.randn(n, 8), torch.randint(0, 2, (n,))) for n in (40, 16))
+train, val = DataLoader(data, batch_size=4), DataLoader(held_out, batch_size=4)
+loss_of = torch.nn.functional.cross_entropy
+opt = torch.optim.Adam(model.parameters())
+def step(x, y, opt=opt):
+    opt.zero_grad()
+    loss_of(model(x), y).backward()
+    opt.step()
+"""
+
+
+def run(folder: Path, program: str, *python: str, **environment: str) -> list[dict]:
+    """Runs a program with the in-process part; gives the rings of its processes, the one with most steps first."""
+    marks = folder / "marks"
+    marks.mkdir()
+    script = folder / "program.py"
+    script.write_text(START + program)
+    env = {**os.environ, "PYTHONPATH": str(AGENT), "LOWTIDE_MARKS": str(marks), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    done = subprocess.run([sys.executable, *python, str(script)], env=env, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return sorted(reader.rings(marks), key=lambda ring: -ring["steps"])
+
+
+def begins(ring: dict, scope: str) -> list[tuple]:
+    return [(m["text"] or m["index"], m["steps"]) for m in ring["marks"] if m["kind"] == "begin" and m["scope"] == scope]
+
+
+def test_steps_epochs_and_phases(tmp_path):
+    ring = run(
+        tmp_path,
+        """
+for epoch in range(3):
+    model.train()
+    for x, y in train: step(x, y)
+    model.eval()
+    with torch.no_grad():
+        for x, y in val: model(x)
+""",
+    )[0]
+    assert ring["steps"] == 30
+    assert begins(ring, "epoch") == [(0, 0), (1, 10), (2, 20)]
+    assert begins(ring, "phase") == [
+        ("train", 0),
+        ("validation", 10),
+        ("train", 10),
+        ("validation", 20),
+        ("train", 20),
+        ("validation", 30),
+    ]
+
+
+def test_a_validation_that_is_only_a_loop(tmp_path):
+    ring = run(
+        tmp_path,
+        """
+for epoch in range(3):
+    for x, y in train: step(x, y)
+    with torch.no_grad():
+        for x, y in val: model(x)
+""",
+    )[0]
+    assert ring["steps"] == 30
+    phases = begins(ring, "phase")
+    assert [name for name, _ in phases].count("validation") == 3, phases
+    assert [steps for name, steps in phases if name == "validation"] == [10, 20, 30]
+
+
+def test_another_optimizer_a_teacher_and_a_scaler_do_not_confuse_it(tmp_path):
+    ring = run(
+        tmp_path,
+        """
+other, teacher = torch.nn.Linear(8, 2), torch.nn.Linear(8, 2)
+second = torch.optim.SGD(other.parameters(), lr=0.1)
+teacher.eval()
+model.train()
+for epoch in range(2):
+    for x, y in train:
+        step(x, y)
+        other.zero_grad(); loss_of(other(x), y).backward(); second.step()
+        teacher.eval()
+""",
+    )[0]
+    assert ring["steps"] == 20
+    assert begins(ring, "phase") == [("train", 0)]
+
+
+def test_accumulated_gradients_and_closures_are_one_step(tmp_path):
+    ring = run(
+        tmp_path,
+        """
+for i, (x, y) in enumerate(train):
+    loss_of(model(x), y).backward()
+    if i % 2: opt.step(); opt.zero_grad()
+lbfgs = torch.optim.LBFGS(model.parameters(), max_iter=3)
+del opt
+""",
+    )[0]
+    assert ring["steps"] == 5
+    ring = run(
+        tmp_path / "closure" if (tmp_path / "closure").mkdir() is None else tmp_path,
+        """
+lbfgs = torch.optim.LBFGS(model.parameters(), max_iter=3)
+def closure():
+    lbfgs.zero_grad()
+    loss = loss_of(model(x), y)
+    loss.backward()
+    return loss
+for x, y in train: lbfgs.step(closure)
+""",
+    )[0]
+    assert ring["steps"] == 10
+
+
+def test_the_user_says_it_himself(tmp_path):
+    ring = run(
+        tmp_path,
+        """
+from _lowtide import api
+for epoch in range(2):
+    api.begin("epoch", index=epoch + 5)
+    api.begin("phase", "warm-up")
+    for x, y in train: step(x, y); api.step()
+    api.end("phase")
+""",
+    )[0]
+    assert ring["steps"] == 20
+    assert begins(ring, "epoch")[-2:] == [(5, 0), (6, 10)]
+    assert ("warm-up", 0) in begins(ring, "phase")
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_workers_and_children(tmp_path, method):
+    rings = run(
+        tmp_path,
+        f"""
+def child():
+    for x, y in train: step(x, y)
+if __name__ == "__main__":
+    import torch.multiprocessing as mp
+    loader = DataLoader(data, batch_size=4, num_workers=2, multiprocessing_context="{method}")
+    for epoch in range(2):
+        for x, y in loader: step(x, y)
+    process = mp.get_context("{method}").Process(target=child)
+    process.start(); process.join()
+    assert process.exitcode == 0
+""",
+    )
+    assert [ring["steps"] for ring in rings if ring["steps"]] == [20, 10]
+
+
+def test_what_the_run_saves_and_compiles_is_its_own(tmp_path):
+    run(
+        tmp_path,
+        """
+import io, pickle, copy, inspect, warnings
+warnings.simplefilter("ignore")
+for x, y in train: step(x, y)
+buffer = io.BytesIO()
+torch.save((model, opt.state_dict(), train), buffer)
+assert b"lowtide" not in buffer.getvalue()
+copy.deepcopy(opt); pickle.dumps(train)
+torch.jit.script(model)(x)
+torch.optim.lr_scheduler.StepLR(opt, 1).step()
+assert str(inspect.signature(torch.nn.Module.train)).startswith("(self")
+try:
+    next(iter(DataLoader([])))
+except StopIteration:
+    pass
+else:
+    raise AssertionError("the loop's end is the loop's own")
+import sys
+assert not [p for p in sys.path if "lowtide" in p and "agent" in p], sys.path
+""",
+    )
+
+
+def test_a_failure_in_here_turns_marks_off_and_nothing_else(tmp_path):
+    ring = run(
+        tmp_path,
+        """
+for x, y in train: step(x, y)
+from _lowtide import hooks
+hooks.training.marks.facts = None  # what is there no more cannot be asked
+model.train(); model.eval(); model.train()
+for x, y in train: step(x, y)
+""",
+    )[0]
+    assert (ring["state"], ring["steps"]) == (2, 10)
+    assert any(mark["kind"] == "off" and "AttributeError" in mark["text"] for mark in ring["marks"])
+
+
+def test_a_full_disk_means_no_marks(tmp_path):
+    assert run(tmp_path, "for x, y in train: step(x, y)", LOWTIDE_MARKS=str(tmp_path / "nowhere")) == []
