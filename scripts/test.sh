@@ -42,6 +42,8 @@ echo "$venv"
 
 step 'Python tests'
 PYTHONDONTWRITEBYTECODE=1 "$venv" -m pytest -q -p no:cacheprovider zoo/tests benches/tests
+PYTHONDONTWRITEBYTECODE=1 "$venv" -m pytest -q -p no:cacheprovider crates/lowtide/agent/tests
+PYTHONDONTWRITEBYTECODE=1 "$venv" -m pytest -q -p no:cacheprovider python/lowtide/tests
 
 step 'six training programs, live'
 cargo build --release --locked
