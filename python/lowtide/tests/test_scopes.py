@@ -32,7 +32,7 @@ def api(monkeypatch):
     recorded = Recorded()
     monkeypatch.setattr(_scopes, "_api", recorded)
     monkeypatch.setattr(_scopes, "_numbers", {})
-    monkeypatch.setattr(_scopes, "_open", [])
+    monkeypatch.setattr(_scopes, "_on", {})
     return recorded
 
 

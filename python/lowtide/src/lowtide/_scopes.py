@@ -18,8 +18,8 @@ _INSIDE = {"round": ("node", "epoch"), "node": ("epoch",)}
 
 #: The next number of each scope whose number is left to us.
 _numbers: Dict[str, int] = {}
-#: What is open, the innermost last.
-_open: List[Tuple[str, str, Optional[int]]] = []
+#: What is on: the name and number by scope.
+_on: Dict[str, Tuple[str, Optional[int]]] = {}
 
 
 def _in_process_part() -> Any:
@@ -54,7 +54,8 @@ def _tell(function: str, *args: Any) -> Any:
 
 
 def begin(scope: str, name: str = "", index: Optional[int] = None) -> None:
-    """Begins a scope (`round`, `node`, `epoch` or `phase`); for callbacks, which have no block to wrap."""
+    """Begins a scope (`round`, `node`, `epoch` or `phase`), and ends one of its sort that is on; for callbacks, which have
+    no block to wrap."""
     if _api is None:
         return
     if index is None and scope in ("round", "epoch"):
@@ -63,44 +64,43 @@ def begin(scope: str, name: str = "", index: Optional[int] = None) -> None:
         _numbers[scope] = index + 1
     for inner in _INSIDE.get(scope, ()):
         _numbers.pop(inner, None)
-    _open.append((scope, name, index))
+    _on[scope] = (name, index)
     _tell("begin", scope, name, index)
 
 
 def end(scope: str) -> None:
-    """Ends the scope that began last; one of its sort around it goes on."""
-    if _api is None:
-        return
-    outer = None
-    for at in range(len(_open) - 1, -1, -1):
-        if _open[at][0] == scope:
-            del _open[at]
-            outer = next((one for one in reversed(_open) if one[0] == scope), None)
-            break
-    if outer is None:
+    """Ends the scope of this sort."""
+    if _api is not None:
+        _on.pop(scope, None)
         _tell("end", scope)
-    else:
-        _tell("begin", *outer)
 
 
 class Scope:
-    """A part of the training: use it in `with` or as a decorator."""
+    """A part of the training: use it in `with` or as a decorator. Where it interrupts one of its sort, that goes on later."""
 
-    __slots__ = ("_index", "_name", "_scope")
+    __slots__ = ("_index", "_interrupted", "_name", "_scope")
 
     def __init__(self, scope: str, name: str = "", index: Optional[int] = None) -> None:
         self._scope, self._name, self._index = scope, name, index
+        # A list, since a decorated function may call itself.
+        self._interrupted: List[Optional[Tuple[str, Optional[int]]]] = []
 
     def __enter__(self) -> "Scope":
         if _api is not None:
+            self._interrupted.append(_on.get(self._scope))
             begin(self._scope, self._name, self._index)
         return self
 
     def __exit__(
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None:
-        if _api is not None:
+        if not self._interrupted:
+            return
+        interrupted = self._interrupted.pop()
+        if interrupted is None:
             end(self._scope)
+        else:
+            begin(self._scope, *interrupted)
 
     def __call__(self, function: Function) -> Function:
         return _inside(self, function)
