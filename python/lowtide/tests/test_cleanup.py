@@ -5,8 +5,9 @@ import subprocess
 import sys
 import textwrap
 
-import lowtide
 import pytest
+
+import lowtide
 
 MIB = 1 << 20
 

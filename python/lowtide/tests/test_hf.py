@@ -25,7 +25,12 @@ class Data(torch.utils.data.Dataset):
 
 def trainer(folder, callbacks, **settings):
     config = transformers.GPT2Config(vocab_size=32, n_positions=8, n_embd=8, n_layer=1, n_head=1)
-    settings = {"per_device_train_batch_size": 2, "num_train_epochs": 2, "eval_strategy": "epoch", "save_strategy": "no"} | settings
+    settings = {
+        "per_device_train_batch_size": 2,
+        "num_train_epochs": 2,
+        "eval_strategy": "epoch",
+        "save_strategy": "no",
+    } | settings
     arguments = transformers.TrainingArguments(
         output_dir=str(folder), report_to=[], use_cpu=True, disable_tqdm=True, logging_steps=2, **settings
     )

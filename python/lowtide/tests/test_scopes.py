@@ -3,8 +3,9 @@
 import asyncio
 import timeit
 
-import lowtide
 import pytest
+
+import lowtide
 from lowtide import _scopes
 
 

@@ -6,7 +6,7 @@ from typing import Any, List, Sequence, Union
 from . import _memory
 from ._memory import size
 from ._quiet import quietly, warn
-from ._remedies import Remedy, remedies
+from ._remedies import Remedy, remedies, times
 from ._trend import LowTides
 
 #: The share of the run's time that clean-ups by themselves may take.
@@ -95,7 +95,7 @@ class Cleanup:
         """What was tried, what it cost and gave back, and what that means; for people."""
         elapsed = max(time.perf_counter() - self._start_s, 1e-9)
         share = self._spent_s / elapsed
-        lines = [f"clean-up: {self._cleanups} times in {self.steps} steps, {share:.2%} of the time"]
+        lines = [f"clean-up: {times(self._cleanups)} in {self.steps} steps, {share:.2%} of the time"]
         lines += [f"  {remedy.report()}" for remedy in self._remedies if self._applies(remedy) or remedy.tries]
         lines.append("  " + self.verdict())
         return "\n".join(lines)

@@ -1,7 +1,7 @@
 """What `LowtideCallback` does at the events of either framework: marks, and a recorder where there is none."""
 
 import os
-from typing import Optional
+from typing import List, Optional
 
 from . import _scopes
 from ._recorder import Recorder
@@ -14,7 +14,7 @@ class Progress:
         self._recorder = Recorder(record, limit)
         self._alone = alone
         #: Phases that are open, the innermost last.
-        self._phases: "list[str]" = []
+        self._phases: List[str] = []
 
     def start(self, first: bool) -> None:
         """Training begins. `first`: whether this process is the one of its machine that starts a recorder."""

@@ -36,7 +36,7 @@ class Recorder:
     def __init__(self, record: Optional[str] = None, limit: Optional[str] = None) -> None:
         self.off = False
         self._record, self._limit = record, limit
-        self._child: "Optional[subprocess.Popen[bytes]]" = None
+        self._child: Optional[subprocess.Popen[bytes]] = None
         self._owner = 0
         self._text: Optional[IO[bytes]] = None
 
@@ -55,7 +55,7 @@ class Recorder:
         # Its report goes where our stderr goes, even if we are killed; in a notebook, stderr is no file.
         output: Union[int, IO[bytes], None] = _stderr()
         if output is None:
-            output = self._text = tempfile.TemporaryFile()
+            output = self._text = tempfile.TemporaryFile()  # noqa: SIM115  closed by stop()
         self._owner = os.getpid()
         # A session of its own: Ctrl-C at the terminal is for the training.
         self._child = subprocess.Popen(

@@ -2,7 +2,7 @@
 
 import gc
 import time
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 from . import _memory
 from ._memory import MIB, Memory, size
@@ -26,7 +26,7 @@ class Remedy:
         self.cost_s = 0.0
         self.gained = 0
         #: The same of late, so that a remedy that no longer pays is dropped and one that begins to is kept.
-        self._recent: List["tuple[float, int]"] = []
+        self._recent: List[Tuple[float, int]] = []
         self.failed: Optional[str] = None
         self._skipped = 0
 
@@ -81,11 +81,13 @@ class Remedy:
         if not self.tries:
             return f"{self.name}: not tried"
         each = f"{self.cost_s / self.tries * 1e3:.3g} ms and {self._freed} {size(self.gained / self.tries)} each"
-        if self.tries < TRIES:
-            judged = "too few tries to judge"
-        else:
-            judged = "kept" if self.kept else "dropped, it does not pay here"
-        return f"{self.name}: tried {self.tries} times, {each}: {judged}"
+        judged = "too few tries to judge" if self.tries < TRIES else "kept" if self.kept else "dropped, it does not pay here"
+        return f"{self.name}: tried {times(self.tries)}, {each}: {judged}"
+
+
+def times(count: int) -> str:
+    """`once`, `3 times`."""
+    return "once" if count == 1 else f"{count} times"
 
 
 def remedies(optimizers: Callable[[], Sequence[Any]]) -> List[Remedy]:

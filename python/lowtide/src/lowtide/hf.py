@@ -1,7 +1,6 @@
 """Callbacks for the Trainer of Hugging Face's transformers.
 
-    from lowtide.hf import CleanupCallback, LoggingCallback, LowtideCallback
-    Trainer(..., callbacks=[LowtideCallback(), LoggingCallback(every=50), CleanupCallback()])
+`Trainer(..., callbacks=[LowtideCallback(), LoggingCallback(every=50), CleanupCallback()])`
 """
 
 import gc
@@ -91,7 +90,7 @@ class LoggingCallback(TrainerCallback):
     def __init__(self, every: int = 50, objects: bool = True) -> None:
         self.off = False
         self.memory = MemoryLog(every, objects)
-        self._trainer: "Optional[ReferenceType[Any]]" = None
+        self._trainer: Optional[ReferenceType[Any]] = None
 
     @quietly
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -125,7 +124,7 @@ class LoggingCallback(TrainerCallback):
             control.should_log = due
 
 
-def _trainer_of(control: Any) -> "Optional[ReferenceType[Any]]":
+def _trainer_of(control: Any) -> Optional["ReferenceType[Any]"]:
     """The Trainer that calls us. Callbacks are not told, and those that log come before us, so that what is added to its
     logs comes too late: it is found by its `control`, once. (The locals of our callers would tell, too, but to look at them
     keeps them alive: tensors of the loop, before Python 3.13.)"""

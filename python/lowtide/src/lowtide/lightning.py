@@ -1,7 +1,6 @@
 """Callbacks for Lightning (`lightning.pytorch` 2, or `pytorch_lightning`).
 
-    from lowtide.lightning import CleanupCallback, LoggingCallback, LowtideCallback
-    Trainer(..., callbacks=[LowtideCallback(), LoggingCallback(every=50), CleanupCallback()])
+`Trainer(..., callbacks=[LowtideCallback(), LoggingCallback(every=50), CleanupCallback()])`
 """
 
 import sys
