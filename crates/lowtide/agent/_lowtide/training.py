@@ -21,6 +21,7 @@ class Training:
         self.evaluates = False  # there is a model.eval(): phases come from there alone
         self.loader = None  # weak: the data set whose loader is iterated, at which step and moment it began
         self.began = (0, 0)
+        self.counted = False  # its iteration counts as an epoch
         self.trained = Known()  # data sets in whose iteration steps happened
         self.stepless = Known()  # data sets that were read to their end without one
         self.epoch = -1
@@ -39,9 +40,10 @@ class Training:
             self.enter("train")
         if self.loader is not None and "epoch" not in self.by_hand:
             data = self.loader()
-            if data is not None and data not in self.trained:
+            if data is not None and not self.counted:
+                # Only now is it known that this iteration is a training epoch; it began when it did.
                 self.trained.add(data)
-                self.next_epoch()
+                self.next_epoch(self.began[1])
         self.marks.step()
 
     def counts(self, optimizer):
@@ -87,10 +89,13 @@ class Training:
         """A DataLoader's iteration begins."""
         data = subject(loader)
         self.loader, self.began = weakref.ref(data), (self.marks.steps, time.monotonic_ns())
+        self.counted = False
         if data in self.trained and "epoch" not in self.by_hand:
             if self.phase == "validation" and not self.evaluates and "phase" not in self.by_hand:
                 self.enter("train")
-            self.next_epoch()
+            # While it evaluates, the same data may be read for that: then the first step tells.
+            if self.phase != "validation":
+                self.next_epoch()
         elif data in self.stepless and self.loops() and self.phase == "train":
             self.enter("validation")
 
@@ -112,9 +117,10 @@ class Training:
         """Whether validation has to be told from iterations without steps."""
         return not self.evaluates and "phase" not in self.by_hand
 
-    def next_epoch(self):
+    def next_epoch(self, t_ns=None):
+        self.counted = True
         self.epoch += 1
-        self.marks.begin("epoch", index=self.epoch)
+        self.marks.begin("epoch", index=self.epoch, t_ns=t_ns)
 
     # What the user says himself wins.
 

@@ -85,6 +85,21 @@ for epoch in range(3):
     assert [steps for name, steps in phases if name == "validation"] == [10, 20, 30]
 
 
+def test_data_that_is_trained_on_and_evaluated_on(tmp_path):
+    ring = run(
+        tmp_path,
+        """
+again = DataLoader(data, batch_size=8)
+for epoch in range(3):
+    for x, y in train: model.train(); step(x, y)
+    model.eval()
+    for x, y in again: model(x)
+""",
+    )[0]
+    assert [index for index, _ in begins(ring, "epoch")] == [0, 1, 2]
+    assert [name for name, _ in begins(ring, "phase")] == ["train", "validation"] * 3
+
+
 def test_another_optimizer_a_teacher_and_a_scaler_do_not_confuse_it(tmp_path):
     ring = run(
         tmp_path,
