@@ -112,3 +112,31 @@ def test_auto_keeps_within_its_share_and_still_begins():
 def test_a_wrong_interval_is_refused_with_the_mend(every):
     with pytest.raises(ValueError, match="a number of steps, 1 or more, or 'auto'"):
         lowtide.Cleanup(every=every)
+
+
+def test_a_gpus_cache_is_emptied_and_counted(monkeypatch):
+    class Gpus:
+        """In place of torch.cuda: each step the cache is 64 MiB larger than what is in use."""
+
+        reserved = 64 * MIB
+
+        def device_count(self):
+            return 1
+
+        def memory_allocated(self, device):
+            return 0
+
+        def memory_reserved(self, device):
+            return self.reserved
+
+        def empty_cache(self):
+            self.reserved = 0
+
+    gpus = Gpus()
+    monkeypatch.setattr("lowtide._memory.initialised_cuda", lambda: gpus)
+    cleanup = lowtide.Cleanup(every=1)
+    for _ in range(4):
+        gpus.reserved = 64 * MIB
+        cleanup.step()
+    report = line(cleanup.report(), "torch.cuda.empty_cache")
+    assert "gave the GPU back 64 MiB each: kept" in report
