@@ -52,13 +52,13 @@ class Marks:
         for device, allocated, reserved, peak in devices():
             self.ring.write(at, DEVICE, 0, "", 0, self.steps, device, (0, allocated, reserved, peak, 0, 0))
 
-    def step(self):
+    def step(self, count=1):
         """An optimizer stepped."""
         try:
             ring = self.alive()
             if ring is None:
                 return
-            self.steps += 1
+            self.steps += count
             now = time.monotonic_ns()
             ring.stepped(self.steps, now)
             if now - self.last_slot_ns >= STEP_NS:

@@ -15,7 +15,7 @@ class Training:
 
     def reset(self):
         self.optimizer = None  # weak: whose steps count
-        self.others = 0  # steps of other optimizers since its last one
+        self.others = {}  # steps of other optimizers since its last one, by identity
         self.parameter = None  # weak: one that it trains
         self.phase = None  # as marked by us
         self.evaluates = False  # there is a model.eval(): phases come from there alone
@@ -32,7 +32,8 @@ class Training:
 
     def stepped(self, optimizer):
         """An optimizer's step ended."""
-        if "step" in self.by_hand or not self.counts(optimizer):
+        counted = 0 if "step" in self.by_hand else self.counts(optimizer)
+        if not counted:
             return
         if self.parameter is None:
             self.parameter = first_parameter(optimizer)
@@ -44,21 +45,24 @@ class Training:
                 # Only now is it known that this iteration is a training epoch; it began when it did.
                 self.trained.add(data)
                 self.next_epoch(self.began[1])
-        self.marks.step()
+        self.marks.step(counted)
 
     def counts(self, optimizer):
-        """Whether this is the optimizer whose steps count: the first one that stepped, as long as it goes on."""
+        """How many steps this one counts for. The steps of the first optimizer count, as long as it takes its turns: of
+        another one that steps twice in a row without it both do, and that one's steps count from there on."""
         if self.choice == "any":
-            return True
+            return 1
         counted = self.optimizer and self.optimizer()
         if counted is optimizer:
-            self.others = 0
-            return True
-        self.others += 1
-        if counted is None or self.others > 1000:
-            self.optimizer, self.others, self.parameter = weakref.ref(optimizer), 0, None
-            return True
-        return False
+            self.others.clear()
+            return 1
+        since = self.others.get(id(optimizer), 0) + 1
+        if counted is not None and since < 2:
+            self.others[id(optimizer)] = since
+            return 0
+        self.optimizer, self.parameter = weakref.ref(optimizer), None
+        self.others.clear()
+        return since
 
     # Phases.
 

@@ -119,6 +119,21 @@ for epoch in range(2):
     assert begins(ring, "phase") == [("train", 0)]
 
 
+def test_a_new_optimizer_takes_over_and_none_of_its_steps_is_lost(tmp_path):
+    ring = run(
+        tmp_path,
+        """
+kept = []
+for node in range(3):
+    opt = torch.optim.Adam(model.parameters())
+    kept.append(opt)  # as a cycle that is not collected yet
+    for x, y in train: step(x, y, opt)
+""",
+    )[0]
+    assert ring["steps"] == 30
+    assert [index for index, _ in begins(ring, "epoch")] == [0, 1, 2]
+
+
 def test_accumulated_gradients_and_closures_are_one_step(tmp_path):
     ring = run(
         tmp_path,

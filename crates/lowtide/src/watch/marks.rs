@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lowtide_marks::{RawMark, Rings};
-use lowtide_model::{Event, Mark, MarkKind, ProcId};
+use lowtide_model::{Event, Mark, MarkKind, ProcId, Role};
 
 /// For so long all marks are kept, within reason; afterwards a recording must not grow by them. Seconds.
 const DENSE_S: f64 = 600.0;
@@ -22,7 +22,11 @@ pub struct Marks {
     kept: BTreeMap<u32, Kept>,
     gone: Vec<u32>,
     /// Whether any came.
-    pub any: bool,
+    any: bool,
+    /// There is a process that trains.
+    trains: bool,
+    /// Why a Python of the run cannot have marks.
+    deaf: Option<String>,
 }
 
 /// What was kept of one process.
@@ -39,18 +43,30 @@ impl Marks {
     /// Listens to a folder.
     pub fn new(folder: std::path::PathBuf, start_ns: u64) -> Self {
         let (processes, kept, gone) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-        Self { rings: Rings::new(folder), start_ns, processes, kept, gone, any: false }
+        Self { rings: Rings::new(folder), start_ns, processes, kept, gone, any: false, trains: false, deaf: None }
     }
 
     /// Takes note of who is who.
     pub fn know(&mut self, event: &Event) {
         match event {
-            Event::Process(process) => _ = self.processes.insert(process.pid, process.id),
+            Event::Process(process) => {
+                self.processes.insert(process.pid, process.id);
+                self.trains |= process.role == Role::Trainer;
+                if self.deaf.is_none() {
+                    self.deaf = deaf(&process.command).map(|flag| format!("python {flag} leaves them out (pid {})", process.pid));
+                }
+            }
             Event::Exit(exit) => {
                 self.gone.extend(self.processes.iter().find(|(_, id)| **id == exit.id).map(|(pid, _)| *pid));
             }
             _ => {}
         }
+    }
+
+    /// Why a run that trains has no steps, where it has none.
+    pub fn missing(&self) -> Option<String> {
+        let why = || "no torch optimizer stepped in a Python that reads PYTHONPATH".to_owned();
+        (self.trains && !self.any).then(|| format!("steps and phases: {}", self.deaf.clone().unwrap_or_else(why)))
     }
 
     /// What is new. `last`: nothing comes after this, so that the newest mark of a step is kept whatever it costs.
@@ -96,5 +112,30 @@ impl Marks {
             MarkKind::On(_) | MarkKind::Off(_) => kept.allowed = AT_ONCE,
         }
         Some(Mark { t_s, id, what, steps: raw.steps, facts: raw.facts })
+    }
+}
+
+/// The option of a Python's command line that keeps it from reading PYTHONPATH or a sitecustomize.
+fn deaf(command: &str) -> Option<&str> {
+    let mut words = command.split_whitespace();
+    let program = words.next()?;
+    program.rsplit('/').next().filter(|name| name.starts_with("python"))?;
+    // Options end at the script, at -c and at -m.
+    let options = words.take_while(|word| word.starts_with('-') && !matches!(*word, "-" | "-c" | "-m"));
+    options.into_iter().find(|word| !word.starts_with("--") && word.contains(['I', 'E', 'S']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::deaf;
+
+    #[test]
+    fn a_python_that_reads_no_pythonpath_is_told() {
+        assert_eq!(deaf("/usr/bin/python3 -u -I train.py"), Some("-I"));
+        assert_eq!(deaf("python -BE -m train"), Some("-BE"));
+        assert_eq!(deaf("python3 -u train.py -I"), None);
+        assert_eq!(deaf("python3 -c 'print()' -S"), None);
+        assert_eq!(deaf("perl -I lib train.pl"), None);
+        assert_eq!(deaf(""), None);
     }
 }

@@ -219,6 +219,9 @@ impl Watch {
     pub fn end(&mut self, status: ExitStatus, reason: &str) -> Result<Outcome, String> {
         let now_s = self.clock.now_s();
         self.hear(true);
+        if let Some(why) = self.marks.as_ref().and_then(Marks::missing) {
+            self.note(now_s, NoteKind::Unavailable, why);
+        }
         self.note_cost(now_s);
         let oom_kills = self.collector.as_ref().map_or(0, Collector::oom_kills);
         self.push(&Event::End(RunEnd { t_s: now_s, status, reason: reason.to_owned(), oom_kills }));
