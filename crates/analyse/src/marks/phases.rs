@@ -12,7 +12,7 @@ const FEWEST: usize = 3;
 /// Live bytes per time that a phase must leave behind to be named.
 const LEAST: f64 = 64.0 * 1024.0;
 /// The share of all that stays live that a phase must explain to be named.
-const SHARE: f64 = 0.7;
+const SHARE: f64 = 0.9;
 
 /// The phases of one process.
 #[derive(Debug, Default)]

@@ -78,6 +78,8 @@ impl Marks {
             raw.iter().enumerate().filter(|(_, mark)| mark.what == MarkKind::Step).map(|(i, mark)| (mark.pid, i)).collect();
         for (i, mark) in raw.into_iter().enumerate() {
             let passed_over = mark.what == MarkKind::Step && newest.get(&mark.pid) != Some(&i);
+            // Nor does anything come after the last look at a process that is gone.
+            let last = last || self.gone.contains(&mark.pid);
             if !passed_over && let Some(mark) = self.keep(mark, last) {
                 events.push(Event::Mark(mark));
             }
