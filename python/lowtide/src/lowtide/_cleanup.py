@@ -1,12 +1,12 @@
 """Clean-up that measures itself: does what pays on this run, and says when it only masks a leak."""
 
 import time
-from typing import Any, List, Sequence, Union
+from typing import Any, List, Optional, Sequence, Union
 
 from . import _memory
-from ._memory import size
+from ._memory import Memory, size
 from ._quiet import quietly, warn
-from ._remedies import Remedy, remedies, times
+from ._remedies import FULL, Remedy, remedies, times
 from ._trend import LowTides
 
 #: The share of the run's time that clean-ups by themselves may take.
@@ -42,48 +42,71 @@ class Cleanup:
         self._cleanups = 0
         self._spent_s = 0.0
         self._start_s = time.perf_counter()
+        #: Before this moment nothing is affordable, with "auto".
+        self._next_s = 0.0
         self._remedies: List[Remedy] = remedies(lambda: self.optimizers)
+        #: What was done last, until the next step shows what of that lasts.
+        self._done: List[Remedy] = []
+        self._after: Optional[Memory] = None
         self._tides = LowTides()
 
     @quietly
     def step(self) -> None:
         """A training step ended: cleans up if it is time."""
         self.steps += 1
+        if self._done and self._after is not None:
+            self._settle(self._after)
         passed = self.steps - self._last
-        if passed < FEWEST_STEPS if self.every == "auto" else passed < int(self.every):
-            return
-        if self.every != "auto" or self._affordable():
+        if self.every != "auto":
+            if passed >= int(self.every):
+                self._clean()
+        elif passed >= FEWEST_STEPS and time.perf_counter() >= self._next_s:
             self._clean()
 
     @quietly
     def after_evaluation(self) -> None:
-        """An evaluation ended, a good moment: cleans up, unless "auto" finds that too dear by now."""
-        if self.every != "auto" or self._affordable():
-            self._clean()
+        """An evaluation ended, a good moment: cleans up, with "auto" as far as that is affordable by now."""
+        self._clean()
 
     @quietly
     def now(self) -> None:
         """Cleans up, whatever it costs."""
-        self._clean()
+        self._clean(all_of_it=True)
 
-    def _affordable(self) -> bool:
-        """Whether all clean-ups and one more stay within their share of the time."""
-        elapsed = time.perf_counter() - self._start_s
-        return self._spent_s + sum(remedy.expected_s for remedy in self._remedies) <= SHARE * elapsed or not self._cleanups
-
-    def _clean(self) -> None:
+    def _clean(self, all_of_it: bool = False) -> None:
         start = time.perf_counter()
+        applying = [remedy for remedy in self._remedies if self._applies(remedy)]
+        # A share for each, lest cheap ones eat up what a dear one must save for.
+        share = SHARE / len(applying)
+        budget = share * (start - self._start_s)
+        if self.every != "auto" or all_of_it:
+            budget = float("inf")
         memory = _memory.read()
-        for remedy in self._remedies:
-            if self._applies(remedy) and remedy.due():
+        self._done = []
+        for remedy in applying:
+            if (not remedy.tries or remedy.spent_next_s <= budget) and remedy.due():
                 memory = remedy.apply(memory)
-        self._cleanups += 1
+                self._done.append(remedy)
+        self._after = memory
         self._last = self.steps
-        self._tides.add(self.steps, memory.anon + memory.cuda_allocated)
+        self._cleanups += bool(self._done)
+        self._next_s = self._start_s + min(remedy.spent_next_s for remedy in applying) / share
+        if any(remedy.name == FULL and (remedy in self._done or remedy.finds_nothing) for remedy in applying):
+            # Else garbage that only a full collection finds would look like growth.
+            self._tides.add(self.steps, memory.anon + memory.cuda_allocated)
+            growth = self._tides.growth()
+            if growth is not None and growth.grows and growth.total > memory.anon // 10:
+                warn("memory still grows from clean-up to clean-up; Cleanup.report() says by how much")
         self._spent_s += time.perf_counter() - start
-        growth = self._tides.growth()
-        if growth is not None and growth.grows and growth.total > memory.anon // 10:
-            warn("memory still grows from clean-up to clean-up; Cleanup.report() says by how much")
+
+    def _settle(self, after: Memory) -> None:
+        """A step after a clean-up: what of its gains lasted."""
+        start = time.perf_counter()
+        now = _memory.read()
+        for remedy in self._done:
+            remedy.settle(after, now)
+        self._done = []
+        self._spent_s += time.perf_counter() - start
 
     def _applies(self, remedy: Remedy) -> bool:
         """A remedy for what this run does not have costs nothing and is not tried."""
@@ -104,7 +127,7 @@ class Cleanup:
         """Whether memory still grows at low tide, right after clean-ups."""
         growth = self._tides.growth()
         if growth is None:
-            return "too few clean-ups to say whether memory still grows from one to the next"
+            return "too few full clean-ups to say whether memory still grows from one to the next"
         if not growth.grows:
             return "memory right after clean-ups does not grow"
         return (

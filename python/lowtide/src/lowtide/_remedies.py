@@ -9,23 +9,31 @@ from ._memory import MIB, Memory, size
 
 #: Tries before a remedy is judged, and clean-ups after which a dropped one is tried again.
 TRIES = 3
-AGAIN = 20
+AGAIN = 10
 #: A remedy pays if it frees this much per try, and this much per second that it takes. To fault a page in again costs
 #: the kernel some 0.1 to 0.25 s per GiB: what frees much slower than this takes longer than it could ever save.
 FREES = MIB // 2
 PER_SECOND = 100 * MIB
+#: The one after which all that is left is live.
+FULL = "gc.collect"
 
 
 class Remedy:
     """One thing to do, and what came of it."""
 
-    def __init__(self, name: str, act: Callable[[], Any], gain: Callable[[Memory, Memory], int], freed: str) -> None:
+    def __init__(
+        self, name: str, act: Callable[[], Any], gain: Callable[[Memory, Memory], int], freed: str, lasting: bool = False
+    ) -> None:
         self.name, self._act, self._gain, self._freed = name, act, gain, freed
+        #: Whether what it frees cannot be taken again by the very next step: garbage is gone.
+        self.lasting = lasting
         self.tries = 0
-        #: Seconds and bytes, of all tries.
+        #: Seconds and bytes, of all tries; and bytes that the next step took again.
         self.cost_s = 0.0
-        self.gained = 0
-        #: The same of late, so that a remedy that no longer pays is dropped and one that begins to is kept.
+        self.gained = self.taken_again = 0
+        #: Seconds, with those of measuring.
+        self.spent_s = 0.0
+        #: Cost and gain of late, so that a remedy that no longer pays is dropped and one that begins to is kept.
         self._recent: List[Tuple[float, int]] = []
         self.failed: Optional[str] = None
         self._skipped = 0
@@ -42,9 +50,14 @@ class Remedy:
         return gained >= FREES * len(self._recent) and gained >= PER_SECOND * cost
 
     @property
-    def expected_s(self) -> float:
-        """What it will cost the next time: seconds."""
-        return max((one[0] for one in self._recent), default=0.0) if self.kept else 0.0
+    def finds_nothing(self) -> bool:
+        """Whether it was tried often enough to tell that there is next to nothing for it to do."""
+        return len(self._recent) >= TRIES and sum(one[1] for one in self._recent) < FREES * len(self._recent)
+
+    @property
+    def spent_next_s(self) -> float:
+        """What it will have cost after the next time: seconds. The first time is free, since nobody knows."""
+        return self.spent_s + max((one[0] for one in self._recent), default=0.0)
 
     def due(self) -> bool:
         """Whether this clean-up does it; a dropped one is tried again now and then."""
@@ -54,8 +67,6 @@ class Remedy:
         if self.failed is not None or self._skipped < AGAIN:
             return False
         self._skipped = 0
-        # One try that pays well brings it back.
-        del self._recent[:-1]
         return True
 
     def apply(self, before: Memory) -> Memory:
@@ -72,7 +83,18 @@ class Remedy:
         self.cost_s += cost
         self.gained += gained
         self._recent = [*self._recent[-4:], (cost, gained)]
+        self.spent_s += time.perf_counter() - start
         return after
+
+    def settle(self, after: Memory, now: Memory) -> None:
+        """A step later: what that step took again was no gain."""
+        if self.lasting or not self._recent:
+            return
+        cost, gained = self._recent[-1]
+        again = min(gained, max(0, self._gain(now, after)))
+        self._recent[-1] = cost, gained - again
+        self.gained -= again
+        self.taken_again += again
 
     def report(self) -> str:
         """One line for people."""
@@ -81,6 +103,8 @@ class Remedy:
         if not self.tries:
             return f"{self.name}: not tried"
         each = f"{self.cost_s / self.tries * 1e3:.3g} ms and {self._freed} {size(self.gained / self.tries)} each"
+        if self.taken_again:
+            each += f" (and {size(self.taken_again / self.tries)} that the next step took again)"
         judged = "too few tries to judge" if self.tries < TRIES else "kept" if self.kept else "dropped, it does not pay here"
         return f"{self.name}: tried {times(self.tries)}, {each}: {judged}"
 
@@ -104,7 +128,9 @@ def remedies(optimizers: Callable[[], Sequence[Any]]) -> List[Remedy]:
 
     return [
         Remedy("zero_grad(set_to_none=True)", zero_grad, _live, "freed"),
-        Remedy("gc.collect", gc.collect, _live, "freed"),
+        # Old objects are many once torch is imported; with gc switched off or late, garbage is young all the same.
+        Remedy("gc.collect(1)", lambda: gc.collect(1), _live, "freed", lasting=True),
+        Remedy(FULL, gc.collect, _live, "freed", lasting=True),
         Remedy("torch.cuda.empty_cache", empty_cache, _reserved, "gave the GPU back"),
         Remedy("malloc_trim", _memory.trim, _pages, "gave the system back"),
     ]
