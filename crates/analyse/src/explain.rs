@@ -106,24 +106,29 @@ fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding
         let above = run.store().tree.memory().last().unwrap_or(0.0) - run.tree_floor();
         finding.oom =
             run.limits().forecast(rate, [rate - half, rate + half], above.max(0.0), run.tree_spike(), finding.resource == "shm");
-        let steps = first.process.and_then(|id| run.marks().of(id)?.rate(judged.since_s, judged.until_s));
-        if let (Some(oom), Some(steps)) = (&mut finding.oom, steps) {
-            oom.steps = oom.seconds.map(|seconds| seconds.map(|s| s * steps));
+        let per_step = finding.growth.as_ref().and_then(|growth| growth.bytes_per_step).filter(|bytes| *bytes > 0.0);
+        if let (Some(oom), Some(bytes)) = (&mut finding.oom, per_step) {
+            oom.steps = oom.seconds.map(|seconds| seconds.map(|s| s * rate / bytes));
         }
     }
     finding
 }
 
-/// The growth in the units of the training, and its phase. Steps are the process's own; of a worker those of the
-/// trainer that it works for would be guessed.
+/// The growth in the units of the training, and its phase. Steps are the process's own, or those of the one that started
+/// it: a worker loads data for its trainer's steps.
 fn by_marks(run: &Analyser, first: &Series, finding: &mut Finding) {
-    let Some(line) = first.process.and_then(|id| run.marks().of(id)) else { return };
+    let own = first.process.and_then(|id| run.marks().of(id));
+    let parent = || run.marks().of(run.store().tracks.get(&first.process?)?.process.parent?);
+    let Some(line) = own.or_else(parent) else { return };
     let Some(growth) = &mut finding.growth else { return };
     let (since_s, until_s) = (first.judged.since_s, first.judged.until_s);
     let pages = growth.bytes_per_second;
     let steps = line.rate(since_s, until_s);
     growth.bytes_per_step = steps.map(|steps| pages / steps);
     growth.bytes_per_epoch = line.epoch_s(since_s, until_s).map(|seconds| pages * seconds);
+    if own.is_none() {
+        return;
+    }
     let live = line.live_growth(since_s, until_s);
     if let Some((live, steps)) = live.zip(steps) {
         growth.live_bytes_per_step = Some(live / steps);

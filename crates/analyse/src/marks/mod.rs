@@ -106,6 +106,7 @@ impl Line {
             self.first_step_s = Some(mark.t_s);
         }
         self.taken = taken;
+        self.table.stepped(taken);
         self.steps.push(mark.t_s, taken as f64);
         let live = mark.facts.as_ref().and_then(|facts| facts.heap_used).map(|bytes| bytes as f64);
         if let Some(facts) = &mark.facts {

@@ -65,6 +65,13 @@ impl Table {
         }
     }
 
+    /// Steps so far.
+    pub fn stepped(&mut self, steps: u64) {
+        if let Some(row) = &mut self.open {
+            row.steps.1 = steps.max(row.steps.1);
+        }
+    }
+
     /// A measurement of the process: anonymous and shared bytes.
     pub fn measured(&mut self, t_s: f64, bytes: u64) {
         if let Some(row) = self.open.as_mut().filter(|row| t_s >= row.begin_s) {

@@ -89,6 +89,6 @@ fn name(row: &EpochReport) -> String {
     parts.extend(row.round.map(|round| format!("round {round}")));
     parts.extend(row.node.clone().filter(|node| !node.is_empty()));
     parts.extend(row.epoch.map(|epoch| epoch.to_string()));
-    let going_on = if row.end_s.is_none() { " (not over)" } else { "" };
+    let going_on = if row.end_s.is_none() { " (last)" } else { "" };
     format!("{}{going_on}", parts.join(", "))
 }
