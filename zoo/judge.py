@@ -1,6 +1,6 @@
 """Is a report of lowtide right about a run whose truth is known?
 
-The table is README.md's ("Right answers"), for a run watched from outside, without marks and without a census.
+The table is README.md's ("Right answers"), for a run without a census; steps and phases by the marks of a live run.
 """
 
 from __future__ import annotations
@@ -57,11 +57,13 @@ class Judgement:
     said_rate: float | None = None
     true_rate: float | None = None
     unit: str = "bytes"
+    steps: str = NONE
+    phase: str = NONE
 
     def as_dict(self) -> dict:
         return asdict(self)
 
-    def wrong(self, aspects: tuple[str, ...] = ("verdict", "cls", "process", "kind", "rate")) -> list[str]:
+    def wrong(self, aspects: tuple[str, ...] = ("verdict", "cls", "process", "kind", "rate", "steps", "phase")) -> list[str]:
         """The aspects that are wrong."""
         return [aspect for aspect in aspects if getattr(self, aspect) == WRONG]
 
@@ -106,6 +108,18 @@ def judge_rate(result: Judgement, growth: dict, ref: Reference) -> None:
         result.rate = _mark(abs(result.said_rate - result.true_rate) <= RATE_TOLERANCE * abs(result.true_rate))
 
 
+def judge_steps(report: dict, log: Log) -> str:
+    """Are the trainer's steps counted exactly? A program that trains without an optimizer has none."""
+    counted = [line["steps"] for line in report.get("progress", []) if line["pid"] == log.trainer and line["steps"]]
+    return _mark(counted[0] == log.train_steps) if counted and log.train_steps is not None else NONE
+
+
+def judge_phase(finding: dict | None, truth: Truth) -> str:
+    """Where a phase is named, is it the one that leaks? None need be named; where both leak, none may be."""
+    said = (finding or {}).get("phase")
+    return NONE if said is None else _mark(said == truth.phase)
+
+
 def _finding(report: dict, fits) -> dict | None:
     return next((finding for finding in report["findings"] if fits(finding)), None)
 
@@ -124,7 +138,7 @@ def judge(
     leaks = truth.leaks(variant)
     due = not early and ref is not None and ref.due()
     said = report["verdict"]
-    result = Judgement(judge_verdict(said, leaks, due, must_wait), said=said)
+    result = Judgement(judge_verdict(said, leaks, due, must_wait), said=said, steps=judge_steps(report, log))
     if leaks and said in POSITIVE:
         kinds = KINDS.get(truth.kind, set())
         growing = [finding for finding in report["findings"] if finding.get("growth")]
@@ -132,6 +146,7 @@ def judge(
         result.cls = _mark(finding is not None and finding["class"] in ("leak", "allocator_retention"))
         result.kind = _mark(finding is not None and finding.get("kind") in kinds)
         result.process = NONE if finding is None else judge_process(finding.get("process"), finding["resource"], truth, log)
+        result.phase = judge_phase(finding, truth)
         counts_threads = finding is not None and finding.get("kind") == "threads"  # the reference counts file descriptors
         if finding is not None and ref is not None and not early and result.kind == RIGHT and not counts_threads:
             judge_rate(result, finding["growth"], ref)

@@ -27,7 +27,7 @@ from truth import Truth, load_truth
 RESULTS = ZOO / "results"
 SIX = ["28_callback_closures", "45_one_of_four", "19_val_spike", "22_warmup_plateau", "26_shm_held", "18_wrapper_child"]
 SIX_ASPECTS = ("verdict", "process", "kind")
-ASPECTS = ("verdict", "cls", "process", "kind", "rate")
+ASPECTS = ("verdict", "cls", "process", "kind", "rate", "steps", "phase")
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,12 @@ def row(entry: dict) -> list:
     """One run's line in the table."""
     name = [entry["program"], entry["variant"], entry["python"]]
     if "judgement" not in entry:
-        return [*name, entry["why"], *[None] * 7]
+        return [*name, entry["why"], *[None] * 9]
     j = entry["judgement"]
     verdict = j["said"] + ("" if j["verdict"] == RIGHT else f" ({j['verdict']})")
     rates = [tables.per_minute(j[rate], j["unit"]) for rate in ("said_rate", "true_rate")]
     notice = entry.get("notice_s")
-    return [*name, verdict, j["cls"], j["process"], j["kind"], j["rate"], *rates, None if notice is None else f"{notice:.0f}"]
+    return [*name, verdict, j["cls"], j["process"], j["kind"], j["rate"], *rates, j["steps"], j["phase"], None if notice is None else f"{notice:.0f}"]
 
 
 def report(entries: list[dict], aspects: tuple[str, ...]) -> str:
@@ -120,6 +120,8 @@ def report(entries: list[dict], aspects: tuple[str, ...]) -> str:
         "rate",
         "said/min",
         "true/min",
+        "steps",
+        "phase",
         "s to leak notice",
     ]
     return summary + "\n\n" + tables.markdown(header, [row(entry) for entry in entries])

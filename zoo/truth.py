@@ -19,6 +19,7 @@ class Truth:
     kind: str
     process: str
     live_seconds: float = LIVE_SECONDS
+    phase: str = ""
     server: bool = False
 
     def leaks(self, variant: str) -> bool:
@@ -50,6 +51,7 @@ class Log:
     epochs: list[float] = field(default_factory=list)
     steps: list[tuple[float, int]] = field(default_factory=list)
     end: float | None = None
+    train_steps: int | None = None  # steps of training in all, where the program came to its end
     retained_by_worker: dict[int, int] = field(default_factory=dict)
     pids: set[int] = field(default_factory=set)
 
@@ -84,6 +86,7 @@ def parse_log(text: str) -> Log:
             log.ready = now
         elif event == "end":
             log.end = now
+            log.train_steps = entry.get("by_phase", {}).get("train")
         elif event == "retained" and entry.get("role") == "worker":
             log.retained_by_worker[pid] = max(entry["retained"], log.retained_by_worker.get(pid, 0))
         if pid == log.trainer and "step" in entry:

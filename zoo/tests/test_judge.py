@@ -138,3 +138,22 @@ def test_growing_processes_may_be_told_in_bytes_of_the_tree(tree, mark):
 
 def test_three_low_tides_give_no_rate_to_judge_by():
     assert judge(report("leak", finding(rate=9e9)), LEAK, "leak", LOG, Reference(1e6, "bytes", 3, 0.0)).rate == "-"
+
+
+def test_steps_must_be_exact():
+    log = Log(trainer=7, train_steps=40)
+
+    def steps(count):
+        return judge({**report("no_leak"), "progress": [{"pid": 7, "steps": count}]}, LEAK, "fixed", log, None).steps
+
+    assert (steps(40), steps(39), steps(0)) == ("right", "wrong", "-")
+    assert judge(report("no_leak"), LEAK, "fixed", log, None).steps == "-"
+
+
+def test_a_phase_need_not_be_named_but_not_a_wrong_one():
+    truth = Truth("x", True, "leak", "host_heap", "main", phase="train")
+
+    def phase(name):
+        return judge(report("leak", {**finding(), "phase": name}), truth, "leak", LOG, FAST).phase
+
+    assert (phase("train"), phase("validation"), phase(None)) == ("right", "wrong", "-")
