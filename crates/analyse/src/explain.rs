@@ -153,6 +153,12 @@ fn by_marks(run: &Analyser, first: &Series, finding: &mut Finding) {
         // The strongest of what was seen, after how sure the growth itself is.
         finding.evidence.splice(1..1, seen);
     }
+    if let Some((node, seen)) = line.node() {
+        finding.evidence.insert(1, seen);
+        if let Some(process) = &mut finding.process {
+            process.node = Some(node);
+        }
+    }
     if line.gc_disabled() {
         finding.evidence.push("Python's cyclic garbage collector is off: cycles are never freed".to_owned());
     }
@@ -242,9 +248,15 @@ fn process_ref(run: &Analyser, first: &Series, group: &[&Series]) -> ProcessRef 
     let Some(role) = first.role else {
         return match first.kind {
             Kind::Processes => children_ref(run),
-            Kind::Shmem => {
-                ProcessRef { pid: 0, role: "other", role_label: "/dev/shm".into(), name: String::new(), rank: None, host }
-            }
+            Kind::Shmem => ProcessRef {
+                node: None,
+                pid: 0,
+                role: "other",
+                role_label: "/dev/shm".into(),
+                name: String::new(),
+                rank: None,
+                host,
+            },
             _ => copied_ref(run),
         };
     };
@@ -252,6 +264,7 @@ fn process_ref(run: &Analyser, first: &Series, group: &[&Series]) -> ProcessRef 
     let track = first.process.and_then(|id| run.store().tracks.get(&id));
     let role_label = if several > 1 { format!("{several} × {}", role.label()) } else { role.label().to_owned() };
     ProcessRef {
+        node: None,
         pid: track.map_or(0, |t| t.process.pid),
         role: role.schema_name(),
         role_label,
@@ -266,6 +279,7 @@ fn children_ref(run: &Analyser) -> ProcessRef {
     let most = run.store().roles.iter().filter(|(role, _)| **role != Role::Outside).max_by_key(|(_, group)| group.most);
     let (role, count) = most.map_or((Role::Other, 0), |(role, group)| (*role, group.most));
     ProcessRef {
+        node: None,
         pid: 0,
         role: role.schema_name(),
         role_label: format!("{count} × {}", role.label()),
@@ -281,6 +295,7 @@ fn copied_ref(run: &Analyser) -> ProcessRef {
     let most = forked.max_by(|a, b| a.copied.peak().total_cmp(&b.copied.peak()));
     let role = most.map_or(Role::Trainer, |t| t.process.role);
     ProcessRef {
+        node: None,
         pid: 0,
         role: role.schema_name(),
         role_label: role.label().to_owned(),
@@ -294,6 +309,7 @@ fn copied_ref(run: &Analyser) -> ProcessRef {
 pub fn reference(run: &Analyser, id: Option<ProcId>) -> Option<ProcessRef> {
     let track = run.store().tracks.get(&id?)?;
     Some(ProcessRef {
+        node: None,
         pid: track.process.pid,
         role: track.process.role.schema_name(),
         role_label: track.process.role.label().to_owned(),
@@ -396,6 +412,7 @@ fn overhead(run: &Analyser, assessment: &Assessment) -> Vec<(&'static str, Findi
         finding.bytes = Some(bytes);
         finding.kind = Some(Kind::Anonymous);
         finding.process = Some(ProcessRef {
+            node: None,
             pid: 0,
             role: role.schema_name(),
             role_label: format!("{} × {}", group.most, role.label()),

@@ -108,6 +108,9 @@ pub struct ProcessRef {
     pub rank: Option<u32>,
     /// Its host.
     pub host: String,
+    /// The federated node that grows, where nodes are known and one of them explains it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
 }
 
 /// When memory will run out.

@@ -159,6 +159,16 @@ impl Line {
         self.phases.blame(since_s)
     }
 
+    /// The federated node that leaves live memory behind, and a sentence.
+    pub fn node(&self) -> Option<(String, String)> {
+        let (node, left, count) = self.table.node()?;
+        let sentence = format!(
+            "node {node} leaves {} of live memory behind in each of its {count} epochs, the others next to nothing",
+            lowtide_model::Bytes(left as u64)
+        );
+        Some((node.to_owned(), sentence))
+    }
+
     /// Python's cyclic collector was off.
     pub fn gc_disabled(&self) -> bool {
         self.gc_disabled

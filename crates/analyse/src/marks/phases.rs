@@ -8,11 +8,11 @@ use crate::trend::median;
 /// Phases that are remembered.
 const MOST: usize = 256;
 /// The fewest times that a phase must have come to be named.
-const FEWEST: usize = 3;
+pub const FEWEST: usize = 3;
 /// Live bytes per time that a phase must leave behind to be named.
-const LEAST: f64 = 64.0 * 1024.0;
+pub const LEAST: f64 = 64.0 * 1024.0;
 /// The share of all that stays live that a phase must explain to be named.
-const SHARE: f64 = 0.9;
+pub const SHARE: f64 = 0.9;
 
 /// The phases of one process.
 #[derive(Debug, Default)]

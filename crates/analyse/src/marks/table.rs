@@ -1,7 +1,9 @@
 //! One row for each epoch, round or node: what it began with, what it took, what it left.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
+use super::phases::{FEWEST, LEAST, SHARE};
+use crate::trend::median;
 use lowtide_model::{EpochReport, InnerFacts, ProcId, Scope, ScopeMark};
 
 /// Rows that are kept: the first ones, and the last ones.
@@ -118,6 +120,24 @@ impl Table {
             self.all().chain(&self.open).map(|row| row.begin_s).filter(|t| (since_s..=until_s).contains(t)).collect();
         let (first, last) = (begins.first()?, begins.last()?);
         (begins.len() >= 3 && last > first).then(|| (last - first) / (begins.len() - 1) as f64)
+    }
+
+    /// The node whose epochs leave live memory behind, if it explains nine tenths of what all of them leave: its name, the
+    /// median of what one of its epochs leaves, and how many of them were seen.
+    pub fn node(&self) -> Option<(&str, f64, usize)> {
+        let mut by_node: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for row in self.all() {
+            if let (Some(node), Some(before), Some(after)) = (&row.node, row.live.0, row.live.1) {
+                by_node.entry(node).or_default().push(after as f64 - before as f64);
+            }
+        }
+        let mut usual: Vec<(&str, f64, usize)> =
+            by_node.into_iter().map(|(node, mut left)| (node, median(&mut left), left.len())).collect();
+        usual.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let (first, others) = usual.split_first()?;
+        let rest: f64 = others.iter().map(|(_, left, _)| left.max(0.0)).sum();
+        let found = first.2 >= FEWEST && first.1 >= LEAST && first.1 >= SHARE * (first.1 + rest) && !others.is_empty();
+        found.then_some(*first)
     }
 
     /// The rows for a report.

@@ -104,6 +104,27 @@ fn rounds_and_nodes_nest() {
     assert_eq!(names[4], (Some(1), Some("a"), Some(0)));
 }
 
+#[test]
+fn the_node_that_leaves_memory_behind_is_named() {
+    let leaking = |left: [f64; 3]| {
+        let mut marks = Marks::default();
+        let (mut t, mut live) = (0.0, 100.0 * MIB);
+        for _ in 0..4 {
+            for (name, left) in ["a", "b", "c"].into_iter().zip(left) {
+                let begin = MarkKind::Begin(ScopeMark { scope: Scope::Node, index: None, name: name.to_owned() });
+                marks.push(&mark(t, begin, 0, live));
+                marks.push(&mark(t, epoch(0), 0, live));
+                t += 1.0;
+                live += left;
+            }
+        }
+        marks.of(ProcId(1)).and_then(Line::node).map(|(name, _)| name)
+    };
+    assert_eq!(leaking([0.0, 5.0 * MIB, 0.0]).as_deref(), Some("b"));
+    assert_eq!(leaking([5.0 * MIB; 3]), None, "all");
+    assert_eq!(leaking([0.0; 3]), None, "none");
+}
+
 proptest! {
     #[test]
     fn nothing_panics_and_nothing_grows(

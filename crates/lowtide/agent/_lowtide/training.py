@@ -130,6 +130,8 @@ class Training:
 
     def said(self, scope, name, index):
         self.by_hand.add(scope)
+        if scope in ("round", "node"):
+            self.epoch = -1  # epochs are counted anew in each
         self.marks.begin(scope, name, index)
 
     def unsaid(self, scope):

@@ -47,6 +47,7 @@ impl Expectation {
             }
             if let Scope::Role(role) = bound.scope {
                 finding.process = Some(ProcessRef {
+                    node: None,
                     pid: 0,
                     role: role.schema_name(),
                     role_label: role.label().to_owned(),

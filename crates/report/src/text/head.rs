@@ -89,9 +89,10 @@ fn place(finding: &Finding) -> Option<String> {
     let phase = finding.phase.as_ref().map(|phase| format!("in {}", if phase == "train" { "training" } else { phase }));
     let who = finding.process.as_ref().map(|process| {
         let rank = process.rank.map_or(String::new(), |rank| format!(", rank {rank}"));
+        let node = process.node.as_ref().map_or(String::new(), |node| format!(", node {node}"));
         let pid = if process.pid > 0 { format!(", pid {}", process.pid) } else { String::new() };
         let name = if process.name.is_empty() { String::new() } else { format!(" ({})", cut(&process.name, 60)) };
-        format!("{}{rank}{pid}{name}", process.role_label)
+        format!("{}{rank}{node}{pid}{name}", process.role_label)
     });
     match (who, phase) {
         (Some(who), Some(phase)) => Some(format!("{who}, {phase}")),

@@ -89,6 +89,7 @@ pub fn leak() -> Report {
         unit: "bytes",
     });
     finding.process = Some(ProcessRef {
+        node: None,
         pid: 4242,
         role: "trainer",
         role_label: "trainer".into(),
