@@ -6,7 +6,7 @@ from typing import Any, List, Optional, Sequence, Union
 from . import _memory
 from ._memory import Memory, size
 from ._quiet import quietly, warn
-from ._remedies import FULL, Remedy, remedies, times
+from ._remedies import FULL, YOUNG, Remedy, remedies, times
 from ._trend import LowTides
 
 #: The share of the run's time that clean-ups by themselves may take.
@@ -75,22 +75,30 @@ class Cleanup:
 
     def _clean(self, all_of_it: bool = False) -> None:
         start = time.perf_counter()
-        applying = [remedy for remedy in self._remedies if self._applies(remedy)]
+        applying = [remedy for remedy in self._remedies if self._applies(remedy) and remedy.failed is None]
         # A share for each, lest cheap ones eat up what a dear one must save for.
         share = SHARE / len(applying)
         budget = share * (start - self._start_s)
-        if self.every != "auto" or all_of_it:
-            budget = float("inf")
         memory = _memory.read()
         self._done = []
         for remedy in applying:
-            if (not remedy.tries or remedy.spent_next_s <= budget) and remedy.due():
+            if remedy.name == YOUNG and not self._cleanups:
+                # All that was made by imports is young if gc is off: the first full collection makes it old.
+                continue
+            affordable = not remedy.tries or remedy.spent_next_s <= budget
+            # With a number of steps, what pays is done whatever it costs; what was dropped is tried again if affordable.
+            asked = all_of_it or (self.every != "auto" and remedy.kept)
+            if (affordable or asked) and remedy.due():
                 memory = remedy.apply(memory)
                 self._done.append(remedy)
         self._after = memory
         self._last = self.steps
         self._cleanups += bool(self._done)
         self._next_s = self._start_s + min(remedy.spent_next_s for remedy in applying) / share
+        if not self._done:
+            # Nothing was due; to have looked took time, too.
+            now = time.perf_counter()
+            self._next_s = max(self._next_s, now + (now - start) / SHARE)
         if any(remedy.name == FULL and (remedy in self._done or remedy.finds_nothing) for remedy in applying):
             # Else garbage that only a full collection finds would look like growth.
             self._tides.add(self.steps, memory.anon + memory.cuda_allocated)

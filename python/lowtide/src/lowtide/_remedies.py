@@ -14,8 +14,9 @@ AGAIN = 10
 #: the kernel some 0.1 to 0.25 s per GiB: what frees much slower than this takes longer than it could ever save.
 FREES = MIB // 2
 PER_SECOND = 100 * MIB
-#: The one after which all that is left is live.
+#: The one after which all that is left is live, and its cheaper sister.
 FULL = "gc.collect"
+YOUNG = "gc.collect(1)"
 
 
 class Remedy:
@@ -129,7 +130,7 @@ def remedies(optimizers: Callable[[], Sequence[Any]]) -> List[Remedy]:
     return [
         Remedy("zero_grad(set_to_none=True)", zero_grad, _live, "freed"),
         # Old objects are many once torch is imported; with gc switched off or late, garbage is young all the same.
-        Remedy("gc.collect(1)", lambda: gc.collect(1), _live, "freed", lasting=True),
+        Remedy(YOUNG, lambda: gc.collect(1), _live, "freed", lasting=True),
         Remedy(FULL, gc.collect, _live, "freed", lasting=True),
         Remedy("torch.cuda.empty_cache", empty_cache, _reserved, "gave the GPU back"),
         Remedy("malloc_trim", _memory.trim, _pages, "gave the system back"),
