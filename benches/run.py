@@ -38,6 +38,7 @@ def commands(torch: str) -> dict[str, tuple[str, list[str]]]:
             "Slow-down of a training loop",
             [sys.executable, str(HERE / "slow_down.py"), "--lowtide", str(PROGRAMS / "lowtide"), "--torch", torch],
         ),
+        "marks": ("What marks cost the program", [sys.executable, str(HERE / "marks.py"), "--torch", torch]),
         "recording": ("A day's recording", [str(PROGRAMS / "recording")]),
         "over-time": ("The live verdict over time", [str(PROGRAMS / "over_time")]),
         "verdicts": ("Analysis and verdicts on recorded traces", [str(PROGRAMS / "verdicts")]),

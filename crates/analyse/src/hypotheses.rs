@@ -11,7 +11,19 @@ pub fn weigh(run: &Analyser, assessment: &Assessment) -> Vec<Hypothesis> {
     if run.store().tracks.is_empty() {
         return Vec::new();
     }
-    let mut all = vec![trainer(assessment), workers(run, assessment), spikes(assessment)];
+    let mut first = trainer(assessment);
+    if first.state == HypothesisState::RuledOut
+        && let Some(rate) = crate::explain::live_rises(run, assessment)
+    {
+        let evidence = format!("live memory of its heap rises by {}/s, although its pages do not (yet)", Rate(rate));
+        first = say(
+            &first.name,
+            HypothesisState::Open,
+            evidence,
+            "watch until the holes of the heap are full, and pages must follow",
+        );
+    }
+    let mut all = vec![first, workers(run, assessment), spikes(assessment)];
     all.extend([copies(run, assessment), processes(run, assessment), outside(run, assessment)].into_iter().flatten());
     // An undecided report must say what it is undecided about.
     if assessment.growing().is_empty()

@@ -14,6 +14,8 @@ use crate::parse::{HEADER_LEN, SLOT_LEN, Slot, header, slot, u64_at};
 const MOST_RINGS: usize = 256;
 /// The most entries of the folder that are looked at.
 const MOST_ENTRIES: usize = 4096;
+/// A ring whose process is not known yet waits for so many looks: a process may write before it is first seen.
+const MOST_WAITS: u32 = 30;
 /// `O_NOFOLLOW` and `O_NONBLOCK` of Linux: what lies in the folder is not trusted to be a plain file.
 const CAREFULLY: i32 = 0o400_000 | 0o4000;
 
@@ -37,6 +39,8 @@ pub struct RawMark {
 pub struct Rings {
     folder: PathBuf,
     rings: BTreeMap<OsString, Ring>,
+    /// A process that wrote marks and never became known.
+    stranger: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -48,35 +52,55 @@ struct Ring {
     read: u64,
     /// Steps told.
     steps: u64,
+    /// Looks at which its process was not known.
+    waited: u32,
 }
 
 impl Rings {
     /// Those that are in the folder, and those that will be.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder, rings: BTreeMap::new() }
+        Self { folder, rings: BTreeMap::new(), stranger: None }
     }
 
-    /// What is new, in order of time.
-    pub fn poll(&mut self) -> Vec<RawMark> {
+    /// What is new from the processes that are known, in order of time. Those of others stay where they are for a while.
+    pub fn poll(&mut self, known: impl Fn(u32) -> bool) -> Vec<RawMark> {
         self.find();
         let mut marks = Vec::new();
         for ring in self.rings.values_mut() {
-            ring.read_on(&mut marks);
+            if known(ring.pid) {
+                ring.waited = 0;
+                ring.read_on(&mut marks);
+            } else {
+                ring.waited += 1;
+                self.stranger = Some(ring.pid);
+            }
         }
+        self.remove(|ring| ring.waited > MOST_WAITS);
         marks.sort_by_key(|mark| mark.t_ns);
         marks
     }
 
+    /// A process that wrote marks, and was not known at the last look at it.
+    #[must_use]
+    pub fn stranger(&self) -> Option<u32> {
+        self.stranger
+    }
+
     /// The process is gone, and its marks are read: its ring takes memory for nothing.
     pub fn forget(&mut self, pid: u32) {
+        self.remove(|ring| ring.pid == pid);
+    }
+
+    fn remove(&mut self, which: impl Fn(&Ring) -> bool) {
         let folder = &self.folder;
         self.rings.retain(|name, ring| {
-            if ring.pid == pid {
+            let goes = which(ring);
+            if goes {
                 // Where it cannot be removed it goes with the folder.
                 let _ = std::fs::remove_file(folder.join(name));
             }
-            ring.pid != pid
+            !goes
         });
     }
 
@@ -94,7 +118,7 @@ impl Rings {
                 continue;
             }
             if let Some(found) = header(&start) {
-                self.rings.insert(name, Ring { file, pid: found.pid, slots: found.slots, read: 0, steps: 0 });
+                self.rings.insert(name, Ring { file, pid: found.pid, slots: found.slots, read: 0, steps: 0, waited: 0 });
             }
         }
     }
@@ -111,6 +135,7 @@ impl Ring {
         let first = self.read.max(written.saturating_sub(self.slots));
         let mut lost = first - self.read.min(first);
         let from = marks.len();
+        self.read = written.max(self.read);
         for n in first..written {
             let mut bytes = [0; SLOT_LEN];
             let at = HEADER_LEN as u64 + n % self.slots * SLOT_LEN as u64;
@@ -124,11 +149,15 @@ impl Ring {
                     }
                 }
                 Some(Slot::Other) => {}
+                // Its count came before its bytes, as another processor may see it: they are there at the next look.
+                None if whole && u64_at(&bytes, SLOT_LEN - 8).is_some_and(|seq| seq <= n) => {
+                    self.read = n;
+                    break;
+                }
                 // Overwritten while we read: the writer is faster than we are.
                 None => lost += 1,
             }
         }
-        self.read = written.max(self.read);
         // Steps come too fast for a slot each; the count is exact, and the last one's moment is known.
         let told = marks[from..].iter().map(|mark| mark.steps).max().unwrap_or(0).max(self.steps);
         if steps > told {
@@ -194,14 +223,14 @@ mod tests {
         one.write(300, 3, 0);
         two.write(100, 2, 5);
         let mut rings = Rings::new(folder.path().to_owned());
-        let marks = rings.poll();
+        let marks = rings.poll(|_| true);
         assert_eq!(marks.iter().map(|m| (m.pid, m.t_ns, m.steps)).collect::<Vec<_>>(), [(12, 100, 5), (11, 300, 0)]);
         let begin = MarkKind::Begin(ScopeMark { scope: Scope::Phase, index: None, name: "train".to_owned() });
         assert_eq!(marks[1].what, begin);
-        assert_eq!(rings.poll(), []);
+        assert_eq!(rings.poll(|_| true), []);
         one.stepped(9, 400);
-        assert_eq!(rings.poll().iter().map(|m| (m.t_ns, m.steps)).collect::<Vec<_>>(), [(400, 9)]);
-        assert_eq!(rings.poll(), []);
+        assert_eq!(rings.poll(|_| true).iter().map(|m| (m.t_ns, m.steps)).collect::<Vec<_>>(), [(400, 9)]);
+        assert_eq!(rings.poll(|_| true), []);
     }
 
     #[test]
@@ -211,9 +240,25 @@ mod tests {
         for step in 1..=10 {
             writer.write(step * 100, 2, step);
         }
-        let marks = Rings::new(folder.path().to_owned()).poll();
+        let marks = Rings::new(folder.path().to_owned()).poll(|_| true);
         assert!(marks.iter().any(|mark| mark.what == MarkKind::Lost(6)), "{marks:?}");
         assert_eq!(marks.iter().filter(|mark| mark.what == MarkKind::Step).count(), 4);
+    }
+
+    #[test]
+    fn what_was_written_before_its_process_is_known_waits_for_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for pid in [11, 12] {
+            Writer::new(folder.path(), pid).write(1, 2, 1);
+        }
+        let mut rings = Rings::new(folder.path().to_owned());
+        assert_eq!((rings.poll(|_| false), rings.stranger().is_some()), (Vec::new(), true));
+        assert_eq!(rings.poll(|pid| pid == 11).len(), 1);
+        for _ in 0..MOST_WAITS {
+            assert_eq!(rings.poll(|pid| pid == 11), []);
+        }
+        assert!(folder.path().join("11-1.marks").exists() && !folder.path().join("12-1.marks").exists());
+        assert_eq!(rings.stranger(), Some(12));
     }
 
     #[test]
@@ -224,9 +269,9 @@ mod tests {
         let mut writer = Writer::new(folder.path(), 11);
         writer.write(1, 2, 1);
         let mut rings = Rings::new(folder.path().to_owned());
-        assert_eq!(rings.poll().len(), 1);
+        assert_eq!(rings.poll(|_| true).len(), 1);
         rings.forget(11);
         assert!(!folder.path().join("11-1.marks").exists());
-        assert_eq!(rings.poll(), []);
+        assert_eq!(rings.poll(|_| true), []);
     }
 }

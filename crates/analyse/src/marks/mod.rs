@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use lowtide_model::{EpochReport, Mark, MarkKind, ProcId, ProcSample, ProgressReport, Scope};
 
+use crate::judge::{Ask, Judged, judge};
 use crate::pyramid::Pyramid;
 use crate::trend;
 use phases::Phases;
@@ -147,6 +148,11 @@ impl Line {
     /// the slopes between all pairs.
     pub fn live_growth(&self, since_s: f64, until_s: f64) -> Option<f64> {
         low_growth(&self.live, since_s, until_s)
+    }
+
+    /// The verdict on the live bytes of the C heap: they may rise while pages do not, as long as they fill holes.
+    pub fn live(&self) -> Judged {
+        judge(self.live.windows(), Ask::bytes(false, true))
     }
 
     /// Growth of what is free inside the C heap, per second.

@@ -1,12 +1,18 @@
 """Where marks are learned: torch's optimizers, modules and loaders, once the run imports them. Imports none of them."""
 
-import functools
 import os
 import sys
-import threading
+from _thread import _local  # `threading` takes longer to import than all of this
 
 training = None
-_depth = threading.local()
+_depth = _local()
+
+
+def wraps(function):
+    """functools.wraps, which takes its time to import, when it is needed."""
+    import functools
+
+    return functools.wraps(function)
 
 
 def install():
@@ -83,7 +89,7 @@ def outermost(name):
     """Decorator's decorator: `after` runs after the outermost call of `function` in this thread."""
 
     def wrap(function, after):
-        @functools.wraps(function)
+        @wraps(function)
         def wrapper(self, *args, **kwargs):
             depth = getattr(_depth, name, 0)
             setattr(_depth, name, depth + 1)
@@ -109,7 +115,7 @@ def patch_optimizer(module):
     # torch before 2: every class's own step, once, when its first instance is made.
     wrap, initialise = outermost("step"), module.Optimizer.__init__
 
-    @functools.wraps(initialise)
+    @wraps(initialise)
     def __init__(self, *args, **kwargs):
         initialise(self, *args, **kwargs)
         guarded(wrap_step, type(self))
@@ -136,12 +142,12 @@ def patch_loader(module):
     loader, iterator = module.DataLoader, module._BaseDataLoaderIter
     begin, following = loader.__iter__, iterator.__next__
 
-    @functools.wraps(begin)
+    @wraps(begin)
     def __iter__(self):
         guarded(known.iterates, self)
         return begin(self)
 
-    @functools.wraps(following)
+    @wraps(following)
     def __next__(self):
         try:
             return following(self)

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use lowtide_marks::{RawMark, Rings};
 use lowtide_model::{Event, Mark, MarkKind, ProcId, Role};
 
+use super::budget::{Budget, Spent};
+
 /// For so long all marks are kept, within reason; afterwards a recording must not grow by them. Seconds.
 const DENSE_S: f64 = 600.0;
 /// Time between two marks of steps that are kept, before and after that. Their count is exact all the same. Seconds.
 const STEPS_S: [f64; 2] = [0.95, 10.0];
-/// Other marks of a process that are kept per second, before and after that, and how many more at once.
-const OTHERS: [f64; 2] = [20.0, 0.3];
-const AT_ONCE: f64 = 200.0;
+/// Time between two marks that say how many were lost. Seconds.
+const LOST_S: f64 = 60.0;
 
 /// The marks of a run.
 pub struct Marks {
@@ -30,13 +31,21 @@ pub struct Marks {
 }
 
 /// What was kept of one process.
-#[derive(Default)]
 struct Kept {
+    id: ProcId,
     step_s: f64,
-    /// Marks that may still be kept, as of this moment.
-    allowed: f64,
-    as_of_s: f64,
-    dropped: u64,
+    lost_s: f64,
+    budgets: [Budget; 5],
+    /// The newest mark, kept or not, seconds, and the steps by then.
+    newest: (f64, u64),
+    lost: u64,
+}
+
+impl Kept {
+    fn new(id: ProcId) -> Self {
+        let long_ago = f64::NEG_INFINITY;
+        Self { id, step_s: long_ago, lost_s: long_ago, budgets: Default::default(), newest: (0.0, 0), lost: 0 }
+    }
 }
 
 impl Marks {
@@ -66,12 +75,19 @@ impl Marks {
     /// Why a run that trains has no steps, where it has none.
     pub fn missing(&self) -> Option<String> {
         let why = || "no torch optimizer stepped in a Python that reads PYTHONPATH".to_owned();
-        (self.trains && !self.any).then(|| format!("steps and phases: {}", self.deaf.clone().unwrap_or_else(why)))
+        let stranger = || {
+            let pid = self.rings.stranger()?;
+            Some(format!(
+                "process {pid}, which wrote them, is not among those of the run as seen from here (another pid namespace?)"
+            ))
+        };
+        (self.trains && !self.any)
+            .then(|| format!("steps and phases: {}", self.deaf.clone().or_else(stranger).unwrap_or_else(why)))
     }
 
     /// What is new. `last`: nothing comes after this, so that the newest mark of a step is kept whatever it costs.
     pub fn poll(&mut self, last: bool) -> Vec<Event> {
-        let raw = self.rings.poll();
+        let raw = self.rings.poll(|pid| self.processes.contains_key(&pid));
         let mut events = Vec::with_capacity(raw.len().min(64));
         // Of marks of steps only the newest of a look can be of interest.
         let newest: BTreeMap<u32, usize> =
@@ -84,9 +100,18 @@ impl Marks {
                 events.push(Event::Mark(mark));
             }
         }
+        for (pid, kept) in &mut self.kept {
+            let (t_s, steps) = kept.newest;
+            if kept.lost > 0 && (last || self.gone.contains(pid) || t_s - kept.lost_s >= LOST_S) {
+                let what = MarkKind::Lost(std::mem::take(&mut kept.lost));
+                events.push(Event::Mark(Mark { t_s, id: kept.id, what, steps, facts: None }));
+                kept.lost_s = t_s;
+            }
+        }
         for pid in self.gone.drain(..) {
             self.rings.forget(pid);
             self.kept.remove(&pid);
+            self.processes.remove(&pid);
         }
         events
     }
@@ -95,23 +120,39 @@ impl Marks {
         let id = *self.processes.get(&raw.pid)?;
         self.any = true;
         let t_s = (raw.t_ns as i128 - i128::from(self.start_ns)) as f64 * 1e-9;
-        let late = usize::from(t_s > DENSE_S);
-        let kept = self.kept.entry(raw.pid).or_insert_with(|| Kept { step_s: f64::NEG_INFINITY, ..Kept::default() });
+        let late = t_s > DENSE_S;
+        let kept = self.kept.entry(raw.pid).or_insert_with(|| Kept::new(id));
+        kept.newest = (kept.newest.0.max(t_s), kept.newest.1.max(raw.steps));
         let mut what = raw.what;
-        match what {
-            MarkKind::Step if t_s - kept.step_s < STEPS_S[late] && !last => return None,
-            MarkKind::Step => kept.step_s = t_s,
-            MarkKind::Begin(_) | MarkKind::End(_) => {
-                kept.allowed = (kept.allowed + OTHERS[late] * (t_s - kept.as_of_s).max(0.0)).min(AT_ONCE);
-                kept.as_of_s = t_s.max(kept.as_of_s);
-                if kept.allowed < 1.0 {
-                    kept.dropped += 1;
-                    return None;
-                }
-                kept.allowed -= 1.0;
+        let scope = match &what {
+            MarkKind::Step if t_s - kept.step_s < STEPS_S[usize::from(late)] && !last => return None,
+            MarkKind::Step => {
+                kept.step_s = t_s;
+                None
             }
-            MarkKind::Lost(ref mut lost) => *lost += std::mem::take(&mut kept.dropped),
-            MarkKind::On(_) | MarkKind::Off(_) => kept.allowed = AT_ONCE,
+            MarkKind::Lost(lost) => {
+                kept.lost += lost;
+                return None;
+            }
+            MarkKind::Begin(begun) => Some(begun.scope),
+            MarkKind::End(scope) => Some(*scope),
+            MarkKind::On(_) | MarkKind::Off(_) => None,
+        };
+        let budget = &mut kept.budgets[scope.map_or(0, |scope| 1 + scope as usize)];
+        match budget.spend(t_s, late, !matches!(what, MarkKind::End(_))) {
+            Spent::Mark => {}
+            Spent::Last => match scope {
+                Some(scope) if what != MarkKind::End(scope) => {
+                    // What is open must not seem to last for as long as nothing is kept.
+                    what = MarkKind::End(scope);
+                    kept.lost += 1;
+                }
+                _ => {}
+            },
+            Spent::Nothing => {
+                kept.lost += 1;
+                return None;
+            }
         }
         Some(Mark { t_s, id, what, steps: raw.steps, facts: raw.facts })
     }

@@ -4,6 +4,7 @@
 //! thread has nothing to do but to wait for the target. What fails here is told in the report and never
 //! reaches the target.
 
+mod budget;
 mod clock;
 mod guard;
 mod marks;

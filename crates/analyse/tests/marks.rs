@@ -1,0 +1,111 @@
+//! Marks in a report: growth per step and epoch, the phase, and what live memory adds to a verdict.
+
+use lowtide_analyse::Analyser;
+use lowtide_model::{
+    Event, InnerFacts, Kind, Mark, MarkKind, Mode, ProcId, ProcSample, Process, Report, Role, RunInfo, Scope, ScopeMark, Signal,
+    Tick, Verdict,
+};
+
+const MIB: f64 = 1024.0 * 1024.0;
+/// Seconds of an epoch: four of training at ten steps a second, one of validation.
+const EPOCH_S: u32 = 5;
+
+/// A run of two minutes: pages and live bytes by the time, and which marks it has.
+fn run(pages: impl Fn(f64) -> f64, live: impl Fn(f64) -> f64, marked: bool) -> Report {
+    let mut analyser = Analyser::new();
+    analyser.push(&Event::Start(RunInfo {
+        version: "test".into(),
+        mode: Mode::Run,
+        command: vec!["python".into(), "train.py".into()],
+        host: String::new(),
+        started_unix_s: 0.0,
+        interval_s: 1.0,
+        root_pid: 7,
+        rank: None,
+        signal: Signal::AnonShmem,
+    }));
+    analyser.push(&Event::Process(Process {
+        id: ProcId(0),
+        pid: 7,
+        ppid: 1,
+        parent: None,
+        start_s: -100.0,
+        name: "python".into(),
+        command: "python train.py".into(),
+        role: Role::Trainer,
+        role_reason: String::new(),
+        rank: None,
+    }));
+    let mut steps = 0;
+    for t in 0..120_u32 {
+        let t_s = f64::from(t);
+        if marked {
+            let facts = |live: f64| InnerFacts { heap_used: Some(live as u64), ..InnerFacts::default() };
+            let mut say = |what, steps| {
+                analyser.push(&Event::Mark(Mark { t_s, id: ProcId(0), what, steps, facts: Some(facts(live(t_s))) }));
+            };
+            let scope = |scope, index, name: &str| MarkKind::Begin(ScopeMark { scope, index, name: name.to_owned() });
+            if t % EPOCH_S == 0 {
+                say(scope(Scope::Epoch, Some(u64::from(t / EPOCH_S)), ""), steps);
+                say(scope(Scope::Phase, None, "train"), steps);
+            }
+            if t % EPOCH_S == 4 {
+                say(scope(Scope::Phase, None, "validation"), steps);
+            } else {
+                steps += 10;
+                say(MarkKind::Step, steps);
+            }
+        }
+        let sample = ProcSample { anon: pages(t_s) as u64, ..ProcSample::empty(ProcId(0)) };
+        analyser.push(&Event::Tick(Tick { t_s, procs: vec![sample], system: None, cgroups: Vec::new() }));
+    }
+    analyser.report()
+}
+
+/// Grows in training only.
+fn in_training(t_s: f64) -> f64 {
+    let epochs = (t_s / 5.0).floor();
+    300.0 * MIB + (epochs * 4.0 + (t_s - epochs * 5.0).min(4.0)) * MIB
+}
+
+#[test]
+fn growth_is_told_per_step_and_epoch_and_by_its_phase() {
+    let report = run(in_training, in_training, true);
+    let leak = report.leak().expect("a leak");
+    let growth = leak.growth.as_ref().expect("a rate");
+    let near = |value: Option<f64>, wanted: f64| value.is_some_and(|value| (value / wanted - 1.0).abs() < 0.05);
+    // 4 MiB and 40 steps an epoch.
+    assert!(near(growth.bytes_per_step, 0.1 * MIB), "{growth:?}");
+    assert!(near(growth.live_bytes_per_step, 0.1 * MIB), "{growth:?}");
+    assert!(near(growth.bytes_per_epoch, 4.0 * MIB), "{growth:?}");
+    assert_eq!(leak.phase.as_deref(), Some("train"), "{:?}", leak.evidence);
+    assert_eq!(report.progress[0].steps, 960);
+    assert_eq!(report.epochs.len(), 24);
+}
+
+#[test]
+fn without_marks_nothing_is_said_of_steps() {
+    let report = run(in_training, in_training, false);
+    let growth = report.leak().and_then(|leak| leak.growth.as_ref()).expect("a leak");
+    assert_eq!((growth.bytes_per_step, growth.bytes_per_epoch, growth.live_bytes_per_step), (None, None, None));
+    assert!(report.progress.is_empty() && report.epochs.is_empty());
+}
+
+#[test]
+fn live_memory_that_fills_holes_forbids_no_leak() {
+    let level = |_| 500.0 * MIB;
+    assert_eq!(run(level, level, true).verdict, Verdict::NoLeak);
+    let report = run(level, in_training, true);
+    assert_eq!(report.verdict, Verdict::Undecided, "{:?}", report.hypotheses);
+    assert!(report.hypotheses[0].evidence.contains("live memory"), "{:?}", report.hypotheses[0]);
+}
+
+#[test]
+fn growth_without_live_memory_is_of_another_kind() {
+    let level = |_| 100.0 * MIB;
+    let report = run(in_training, level, true);
+    let leak = report.leak().expect("a leak");
+    assert_eq!(leak.phase, None);
+    assert_eq!(leak.kind, Some(Kind::Anonymous), "holes were not seen to grow");
+    assert!(leak.evidence.iter().any(|text| text.contains("does not grow with it")), "{:?}", leak.evidence);
+}
