@@ -1,10 +1,13 @@
 //! The in-process part: Python files carried in here, and put where the target's Python finds them.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::temporary::Temporary;
+
+mod stale;
 
 /// The files, by their place.
 const FILES: [(&str, &str); 8] = [
@@ -21,23 +24,34 @@ const FILES: [(&str, &str); 8] = [
 /// The in-process part of one run, in a folder that goes with it.
 pub struct Agent {
     folder: Temporary,
+    /// Tells others that the folder is in use.
+    _lock: File,
 }
 
 impl Agent {
     /// Puts it in place: the files, and an empty folder for the marks.
     pub fn place() -> Result<Self, NotPlaced> {
-        Self::placed().map_err(NotPlaced)
+        let mut refused = String::new();
+        for home in homes() {
+            stale::remove(&home);
+            match Self::placed(&home) {
+                Ok(agent) => return Ok(agent),
+                Err(error) => refused = format!("{}: {error}", home.display()),
+            }
+        }
+        Err(NotPlaced(refused))
     }
 
-    fn placed() -> io::Result<Self> {
-        let folder = Temporary::folder_in(&home(), "agent")?;
+    fn placed(home: &Path) -> io::Result<Self> {
+        let folder = Temporary::folder_in(home, stale::WHAT)?;
+        let lock = stale::hold(folder.path())?;
         let python = folder.path().join("python");
         std::fs::create_dir_all(python.join("_lowtide"))?;
         for (name, text) in FILES {
             std::fs::write(python.join(name), text)?;
         }
         std::fs::create_dir(folder.path().join("marks"))?;
-        Ok(Self { folder })
+        Ok(Self { folder, _lock: lock })
     }
 
     /// Where the marks will be.
@@ -59,7 +73,7 @@ impl Agent {
 
 /// Why it could not be put in place: the run goes on without.
 #[derive(Debug)]
-pub struct NotPlaced(io::Error);
+pub struct NotPlaced(String);
 
 impl std::fmt::Display for NotPlaced {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -67,19 +81,11 @@ impl std::fmt::Display for NotPlaced {
     }
 }
 
-/// A folder in memory where there is one, since marks are written into mapped pages: on a disk they would be written
-/// out again and again.
-fn home() -> PathBuf {
-    let of_user = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let usable = |path: &PathBuf| path.is_absolute() && writable(path);
-    of_user.filter(usable).or_else(|| Some(PathBuf::from("/dev/shm")).filter(usable)).unwrap_or_else(std::env::temp_dir)
-}
-
-fn writable(path: &Path) -> bool {
-    use std::os::unix::ffi::OsStrExt;
-    let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
-    // SAFETY: the string outlives the call.
-    unsafe { libc::access(path.as_ptr(), libc::W_OK | libc::X_OK) == 0 }
+/// Where it may lie, the best first: in memory where there is such a place, since marks are written into mapped pages, which a disk
+/// would have to write again and again.
+fn homes() -> impl Iterator<Item = PathBuf> {
+    let of_user = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+    of_user.into_iter().chain([PathBuf::from("/dev/shm"), std::env::temp_dir()])
 }
 
 #[cfg(test)]

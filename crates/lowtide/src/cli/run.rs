@@ -62,8 +62,8 @@ pub fn run(args: Args) -> Result<u8, Failure> {
     })
 }
 
-/// Starts a command, with the in-process part or the reason why without, watches it with these settings and tells the outcome. Returns how the command ended and
-/// what the telling came to; fails only where the command cannot be started.
+/// Starts a command, with the in-process part or the reason why without, watches it with these settings and tells the outcome.
+/// Returns how the command ended and what the telling came to; fails only where the command cannot be started.
 pub fn watch_command<T: Send + Default + 'static>(
     command: &[OsString],
     agent: Result<Agent, String>,

@@ -170,7 +170,45 @@ fn deaf(command: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::deaf;
+    use lowtide_model::Scope;
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn listening() -> Marks {
+        let mut marks = Marks::new("/nowhere".into(), 5 * SECOND);
+        marks.processes.insert(7, ProcId(3));
+        marks
+    }
+
+    fn raw(t_s: u64, what: MarkKind) -> RawMark {
+        RawMark { pid: 7, t_ns: (5 + t_s) * SECOND, what, steps: t_s, facts: None }
+    }
+
+    #[test]
+    fn marks_are_by_our_clock_and_steps_are_thinned() {
+        let mut marks = listening();
+        let kept: Vec<Mark> = (0..1200).filter_map(|t| marks.keep(raw(t, MarkKind::Step), false)).collect();
+        assert_eq!((kept[0].id, kept[0].t_s, kept[1].t_s), (ProcId(3), 0.0, 1.0));
+        assert!((650..670).contains(&kept.len()), "{}", kept.len());
+        assert!(marks.keep(raw(1200, MarkKind::Step), true).is_some(), "the last one is kept in any case");
+        assert_eq!(marks.keep(RawMark { pid: 8, ..raw(1, MarkKind::Step) }, true), None, "nobody of the run");
+    }
+
+    #[test]
+    fn what_is_lost_or_left_out_is_counted_once_in_a_while() {
+        let mut marks = listening();
+        assert_eq!(marks.keep(raw(0, MarkKind::Lost(4)), false), None);
+        let begin = MarkKind::Begin(lowtide_model::ScopeMark { scope: Scope::Phase, index: None, name: String::new() });
+        let kept: Vec<Mark> = (0..300).filter_map(|_| marks.keep(raw(0, begin.clone()), false)).collect();
+        assert_eq!((kept.len(), &kept[198].what, &kept[199].what), (200, &begin, &MarkKind::End(Scope::Phase)));
+        let told = marks.poll(false);
+        assert!(matches!(&told[..], [Event::Mark(Mark { what: MarkKind::Lost(105), .. })]), "{told:?}");
+        assert_eq!(marks.keep(raw(1, MarkKind::Lost(1)), false), None);
+        assert_eq!(marks.poll(false), [], "not again so soon");
+        assert_eq!(marks.poll(true).len(), 1, "unless it is the last time");
+    }
 
     #[test]
     fn a_python_that_reads_no_pythonpath_is_told() {

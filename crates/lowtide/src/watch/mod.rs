@@ -31,6 +31,8 @@ use crate::terminal::say_in_between;
 
 /// The live verdict is looked at this often.
 const REVIEW_EVERY_S: f64 = 5.0;
+/// Marks are read this often at least, however long a tick is apart: a ring keeps the newest 512.
+const HEAR_EVERY_S: f64 = 1.5;
 /// Watching's own cost is noted this often.
 const COST_EVERY_S: f64 = 30.0;
 
@@ -99,6 +101,7 @@ pub struct Watch {
     collector: Option<Collector>,
     recorder: Recorder,
     marks: Option<Marks>,
+    heard_s: f64,
     analyser: Analyser,
     notices: Notices,
     reviewed_s: f64,
@@ -139,6 +142,7 @@ impl Watch {
             schedule: Schedule::new(settings.interval_s),
             recorder: Recorder::open(destination, &info),
             marks: settings.marks.as_ref().ok().map(|folder| Marks::new(folder.clone(), clock.start_ns())),
+            heard_s: 0.0,
             settings,
             clock,
             collector,
@@ -163,8 +167,15 @@ impl Watch {
 
     /// How long until the next [`Watch::turn`] is due.
     pub fn until_next(&self) -> std::time::Duration {
-        let glance_s = self.collector.as_ref().and_then(Collector::glance_due_s).unwrap_or(f64::INFINITY);
-        self.clock.until(self.schedule.due_s().min(glance_s))
+        self.clock.until(self.schedule.due_s().min(self.glance_due_s()).min(self.hear_due_s()))
+    }
+
+    fn glance_due_s(&self) -> f64 {
+        self.collector.as_ref().and_then(Collector::glance_due_s).unwrap_or(f64::INFINITY)
+    }
+
+    fn hear_due_s(&self) -> f64 {
+        if self.marks.is_some() { self.heard_s + HEAR_EVERY_S } else { f64::INFINITY }
     }
 
     /// Whether the target is still there.
@@ -172,11 +183,13 @@ impl Watch {
         self.collector.as_ref().is_some_and(Collector::target_alive)
     }
 
-    /// A tick if one is due, else a glance at what could be gone by the next tick.
+    /// A tick if one is due, else marks or a glance at what could be gone by the next tick.
     pub fn turn(&mut self) {
         let now_s = self.clock.now_s();
         if now_s >= self.schedule.due_s() {
             self.tick(now_s);
+        } else if now_s >= self.hear_due_s() {
+            self.hear(false);
         } else if let Some(collector) = &mut self.collector
             && let Err(text) = guarded(|| collector.glance(now_s))
         {
@@ -261,6 +274,7 @@ impl Watch {
     /// Takes in what the processes say of themselves.
     fn hear(&mut self, last: bool) {
         let Some(marks) = &mut self.marks else { return };
+        self.heard_s = self.clock.now_s();
         match guarded(|| marks.poll(last)) {
             Ok(events) => events.iter().for_each(|event| self.push(event)),
             Err(text) => {
