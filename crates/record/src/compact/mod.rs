@@ -3,8 +3,9 @@
 //! A tick is kept or left out, never changed. Kept are those that hold a minimum or a maximum of their window ([`plan`]).
 //! Windows grow with the age of what they cover, so that the file grows with the logarithm of time. The recording is
 //! read twice, written anew beside itself and renamed: at every moment one whole file has the name. Memory does not grow with the
-//! file, apart from one bit a tick.
+//! file, apart from a few bytes a tick and a mark.
 
+mod marks;
 mod plan;
 mod series;
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use lowtide_model::{Event, ProcId};
 
+use super::marks::Marks;
 use super::window::Windows;
 use crate::error::RecordError;
 use crate::format::to_us;
@@ -62,10 +63,12 @@ impl Rung {
 pub(crate) struct Plan {
     /// By the number of the tick in the file.
     keep: Vec<bool>,
+    /// By the number of the mark.
+    marks: Vec<bool>,
     costs: u64,
     /// Processes that are kept, where brief ones are forgotten.
     processes: Option<HashSet<ProcId>>,
-    /// What the kept ticks take in the old file, in bytes: a little less than they will in the new one, being further apart.
+    /// What the kept ticks and marks take in the old file, in bytes: a little less than they will in the new one, being further apart.
     pub(crate) bytes: u64,
 }
 
@@ -73,7 +76,7 @@ impl Plan {
     /// Reads a recording whose last tick is at `last_us`.
     pub(crate) fn make(path: &Path, rung: Rung, last_us: i64) -> Result<Self, RecordError> {
         let mut source = stream(path)?;
-        let mut windows = Windows::new(rung, last_us);
+        let (mut windows, mut marks) = (Windows::new(rung, last_us), Marks::new(rung, last_us));
         let (mut costs, mut at) = (0, source.offset());
         let mut sizes = Vec::new();
         while let Some(event) = source.next() {
@@ -84,18 +87,22 @@ impl Plan {
             } else {
                 windows.other(&event);
                 costs += u64::from(matches!(event, Event::Cost(_)));
+                if let Event::Mark(mark) = &event {
+                    marks.mark(mark, source.offset() - at);
+                }
             }
             at = source.offset();
         }
         let keep = windows.finish();
-        let bytes = sizes.iter().zip(&keep).filter(|(_, keep)| **keep).map(|(size, _)| size).sum();
+        let (marks, of_marks) = marks.finish();
+        let of_ticks: u64 = sizes.iter().zip(&keep).filter(|(_, keep)| **keep).map(|(size, _)| size).sum();
         let processes = if rung.forget_brief { Some(kept_processes(path, &keep)?) } else { None };
-        Ok(Self { keep, costs, processes, bytes })
+        Ok(Self { keep, marks, costs, processes, bytes: of_ticks + of_marks })
     }
 
     /// Goes through the events of the same recording once more and says of each, in order, whether it is kept.
     pub(crate) fn walk(&self) -> Walk<'_> {
-        Walk { plan: self, ticks: 0, costs: 0 }
+        Walk { plan: self, ticks: 0, marks: 0, costs: 0 }
     }
 }
 
@@ -103,6 +110,7 @@ impl Plan {
 pub(crate) struct Walk<'a> {
     plan: &'a Plan,
     ticks: usize,
+    marks: usize,
     costs: u64,
 }
 
@@ -120,7 +128,10 @@ impl Walk<'_> {
             }
             Event::Process(process) => known(process.id),
             Event::Exit(exit) => known(exit.id),
-            Event::Mark(mark) => known(mark.id),
+            Event::Mark(mark) => {
+                self.marks += 1;
+                self.plan.marks.get(self.marks - 1).copied().unwrap_or(true) && known(mark.id)
+            }
             Event::Start(_) | Event::Cgroup(_) | Event::Note(_) | Event::End(_) => true,
         }
     }

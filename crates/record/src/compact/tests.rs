@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::Path;
 
-use lowtide_model::{Event, Exit, ProcId, ProcSample, Role, Rollup, SystemSample, Tick};
+use lowtide_model::{Event, Exit, Mark, MarkKind, ProcId, ProcSample, Role, Rollup, Scope, ScopeMark, SystemSample, Tick};
 use proptest::prelude::*;
 
 use super::plan::{RUNGS, Rung};
@@ -133,6 +133,27 @@ proptest! {
         prop_assert!(extremes(&so_far, most, |_| true) == extremes(&events, most, |_| true));
         prop_assert!(so_far.len() < events.len());
     }
+}
+
+#[test]
+fn marks_of_steps_are_thinned_and_those_of_epochs_stay() {
+    let mut events = made_up(4000, &[7, 5]);
+    let mark = |n: usize| {
+        let begin = || MarkKind::Begin(ScopeMark { scope: Scope::Epoch, index: Some(n as u64), name: String::new() });
+        let what = if n.is_multiple_of(100) { begin() } else { MarkKind::Step };
+        Event::Mark(Mark { t_s: n as f64, id: ProcId(0), what, steps: n as u64, facts: None })
+    };
+    let last = events.pop().unwrap();
+    events.extend((0..4000).map(mark).chain([last]));
+    let count = |events: &[Event], steps: bool| {
+        let of = |event: &&Event| matches!(event, Event::Mark(mark) if steps == (mark.what == MarkKind::Step));
+        events.iter().filter(of).count()
+    };
+    let kept = thinned(&events, RUNGS[5]).events;
+    assert_eq!((count(&events, true), count(&events, false)), (3960, 40));
+    assert_eq!(count(&kept, false), 40);
+    // The last ten minutes whole.
+    assert!((594..800).contains(&count(&kept, true)), "{}", count(&kept, true));
 }
 
 #[test]
