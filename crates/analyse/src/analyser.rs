@@ -154,7 +154,7 @@ impl Analyser {
             cycles: watched.filter(|j| j.excursions.period_s > 0.0).map_or(0, |j| j.excursions.count as u64),
             duration_s: (self.last_s - self.first_s).max(0.0),
             detectable_bytes_per_second: self.detectable(&assessment),
-            more_seconds_needed: if verdict == Verdict::Undecided { more_seconds(&assessment) } else { 0.0 },
+            more_seconds_needed: if verdict == Verdict::Undecided { self.more_seconds(&assessment) } else { 0.0 },
             progress: self.marks.progress(),
             epochs: self.marks.epochs(),
             hypotheses: hypotheses::weigh(self, &assessment),
@@ -283,6 +283,12 @@ impl Analyser {
 
     pub(crate) fn store(&self) -> &Store {
         &self.store
+    }
+
+    fn more_seconds(&self, assessment: &Assessment) -> f64 {
+        let more = more_seconds(assessment);
+        // How many holes are left to be filled cannot be known.
+        if explain::live_rises(self, assessment).is_some() { more.max(crate::judge::SURE_S) } else { more }
     }
 
     /// Pids and ranks of the processes that have marks.

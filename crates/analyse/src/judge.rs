@@ -84,7 +84,7 @@ impl Judged {
 /// for about this long after start-up, and look like leaks while they do.
 pub const CLAIM_S: f64 = 15.0;
 /// Shortest stretch, in seconds, after which bounded growth counts as ruled out.
-const SURE_S: f64 = 60.0;
+pub const SURE_S: f64 = 60.0;
 /// Growth per second that a checkpoint or a data set can be loaded at, where leaks are slower as a rule. Bytes.
 const LOADING_RATE: f64 = 20.0 * 1024.0 * 1024.0;
 /// Shortest stretch, in seconds, on which growth is claimed that looks like loading.

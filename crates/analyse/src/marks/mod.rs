@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use lowtide_model::{EpochReport, Mark, MarkKind, ProcId, ProcSample, ProgressReport, Scope};
 
 use crate::judge::{Ask, Judged, judge};
-use crate::pyramid::Pyramid;
+use crate::pyramid::{Pyramid, Window};
 use crate::trend;
 use phases::Phases;
 use table::Table;
@@ -34,6 +34,8 @@ pub struct Line {
     steps: Pyramid,
     /// Live bytes of the C heap by time.
     live: Pyramid,
+    /// The same by steps: a loop that stands still for a while leaks nothing meanwhile, and that is no ceiling.
+    live_by_step: Pyramid,
     /// Bytes free inside the C heap by time.
     holes: Pyramid,
     taken: u64,
@@ -113,6 +115,7 @@ impl Line {
         if let Some(facts) = &mark.facts {
             if let Some(bytes) = live {
                 self.live.push(mark.t_s, bytes);
+                self.live_by_step.push(taken as f64, bytes);
             }
             if let Some(bytes) = facts.heap_free {
                 self.holes.push(mark.t_s, bytes as f64);
@@ -150,9 +153,19 @@ impl Line {
         low_growth(&self.live, since_s, until_s)
     }
 
-    /// The verdict on the live bytes of the C heap: they may rise while pages do not, as long as they fill holes.
+    /// The verdict on the live bytes of the C heap, step by step: they may rise while pages do not, as long as they fill
+    /// holes. Times are those that the steps would have had at their mean rate.
     pub fn live(&self) -> Judged {
-        judge(self.live.windows(), Ask::bytes(false, true))
+        let (begin_s, end_s) = (self.first_step_s.unwrap_or(0.0), self.steps.windows().last().map_or(0.0, |w| w.end_s));
+        let step_s = (end_s - begin_s).max(0.0) / (self.taken.max(1) as f64);
+        let by_mean_rate = |window: &Window| Window {
+            start_s: window.start_s * step_s,
+            low_at_s: window.low_at_s * step_s,
+            end_s: window.end_s * step_s,
+            ..*window
+        };
+        let windows: Vec<Window> = self.live_by_step.windows().iter().map(by_mean_rate).collect();
+        judge(&windows, Ask::bytes(false, true))
     }
 
     /// Growth of what is free inside the C heap, per second.

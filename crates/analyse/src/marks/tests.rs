@@ -105,6 +105,18 @@ fn rounds_and_nodes_nest() {
 }
 
 #[test]
+fn a_loop_that_stands_still_leaks_nothing_meanwhile() {
+    let mut marks = Marks::default();
+    for step in 1..=200_u64 {
+        // A minute without a step in the middle.
+        let t = step as f64 * 0.2 + if step > 100 { 60.0 } else { 0.0 };
+        marks.push(&mark(t, MarkKind::Step, step, 100.0 * MIB + step as f64 * 0.2 * MIB));
+    }
+    let live = marks.of(ProcId(1)).expect("known").live();
+    assert!(live.grows(), "{live:?}");
+}
+
+#[test]
 fn the_node_that_leaves_memory_behind_is_named() {
     let leaking = |left: [f64; 3]| {
         let mut marks = Marks::default();
