@@ -9,6 +9,8 @@ use lowtide_model::{
     Cgroup, CgroupId, CgroupSample, Event, ExitStatus, Note, ProcId, ProcSample, Process, RunEnd, RunInfo, SystemSample, Tick,
 };
 
+use super::marks::{MARKS, mark_row};
+
 /// The type of a column. Every value may be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Type {
@@ -140,7 +142,7 @@ pub(super) const NOTES: Table =
     Table { name: "notes", columns: &[("t_s", Real), ("kind", Text), ("text", Text), ("process_index", Integer)] };
 
 /// All of them.
-pub(super) const TABLES: [&Table; 6] = [&RUNS, &PROCESSES, &TICKS, &PROCESS_TICKS, &CGROUP_TICKS, &NOTES];
+pub(super) const TABLES: [&Table; 7] = [&RUNS, &PROCESSES, &TICKS, &PROCESS_TICKS, &CGROUP_TICKS, &NOTES, &MARKS];
 
 /// Takes the rows as they come: the name of the table, and a value per column.
 pub(super) trait Sink {
@@ -180,7 +182,8 @@ impl Rows {
             Event::Cgroup(Cgroup { id, path, .. }) => _ = self.cgroups.insert(*id, path.as_str().into()),
             Event::Note(note) => sink.row(&NOTES, &note_row(note))?,
             Event::Tick(tick) => self.tick(tick, sink)?,
-            Event::Cost(_) | Event::Mark(_) => {}
+            Event::Mark(mark) => sink.row(&MARKS, &mark_row(mark))?,
+            Event::Cost(_) => {}
         }
         Ok(())
     }
@@ -322,20 +325,20 @@ fn process_row(known: &Known) -> [Value; 11] {
     ]
 }
 
-fn integer(value: u64) -> Value {
+pub(super) fn integer(value: u64) -> Value {
     Value::Integer(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
-fn optional(value: Option<u64>) -> Value {
+pub(super) fn optional(value: Option<u64>) -> Value {
     value.map_or(Value::Null, integer)
 }
 
-fn text(value: &str) -> Value {
+pub(super) fn text(value: &str) -> Value {
     Value::Text(value.into())
 }
 
 /// The name of a role, a kind or a mode as the recording has it: `dataloader_worker`.
-fn word<T: serde::Serialize>(value: &T) -> Arc<str> {
+pub(super) fn word<T: serde::Serialize>(value: &T) -> Arc<str> {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word.into(),
         _ => "".into(),

@@ -4,7 +4,10 @@
 
 use std::fs;
 
-use lowtide_model::{CgroupId, CgroupSample, Event, Exit, Note, NoteKind, ProcId, Role, Rollup, SystemSample, Tick};
+use lowtide_model::{
+    CgroupId, CgroupSample, Event, Exit, InnerFacts, Mark, MarkKind, Note, NoteKind, ProcId, Role, Rollup, Scope, ScopeMark,
+    SystemSample, Tick,
+};
 
 use crate::common::{end, process, start, tick};
 
@@ -21,6 +24,10 @@ fn run() -> Vec<Event> {
         events.push(Event::Tick(Tick { t_s: f64::from(t) + 0.5, ..tick }));
     }
     events.push(Event::Note(Note { t_s: 3.0, kind: NoteKind::Outside, text: "look".to_owned(), process: Some(ProcId(1)) }));
+    let began = MarkKind::Begin(ScopeMark { scope: Scope::Epoch, index: Some(3), name: String::new() });
+    let facts = Some(InnerFacts { heap_used: Some(5), ..InnerFacts::default() });
+    events.push(Event::Mark(Mark { t_s: 4.0, id: ProcId(0), what: began, steps: 40, facts }));
+    events.push(Event::Mark(Mark { t_s: 5.0, id: ProcId(0), what: MarkKind::Step, steps: 50, facts: None }));
     events.push(Event::Exit(Exit { id: ProcId(1), t_s: 99.0 }));
     events.push(end(100.0));
     events
@@ -64,6 +71,8 @@ fn sqlite_has_all_tables() {
     is("SELECT count(*) FROM process_ticks WHERE pss_bytes = 77", 1);
     is("SELECT usage_bytes FROM cgroup_ticks LIMIT 1", i64::MAX);
     is("SELECT process_index FROM notes WHERE kind = 'outside'", 1);
+    is("SELECT steps + heap_used_bytes FROM marks WHERE kind = 'begin' AND scope = 'epoch' AND number = 3", 45);
+    is("SELECT steps FROM marks WHERE kind = 'step' AND number IS NULL AND heap_used_bytes IS NULL", 50);
     is("SELECT exit_code FROM runs WHERE command = 'python train.py' AND mode = 'run' AND end_s = 100", 0);
     is("SELECT count(*) FROM processes WHERE exit_s = 99 AND name LIKE 'a,%'", 1);
 }
@@ -93,10 +102,10 @@ fn parquet_has_all_tables_in_files_of_their_own() {
     assert_eq!(ticks[3][7], Field::Long(2 << 20));
     assert_eq!(ticks[3][14], Field::Null);
     assert_eq!(ticks[10][14], Field::Long(77));
-    for (name, count) in [("runs", 1), ("processes", 2), ("ticks", 100), ("cgroup_ticks", 100), ("notes", 1)] {
+    for (name, count) in [("runs", 1), ("processes", 2), ("ticks", 100), ("cgroup_ticks", 100), ("notes", 1), ("marks", 2)] {
         assert_eq!(rows(&format!("run.{name}.parquet")).len(), count, "{name}");
     }
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 6);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 7);
 }
 
 #[test]
