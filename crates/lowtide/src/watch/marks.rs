@@ -38,13 +38,15 @@ struct Kept {
     budgets: [Budget; 5],
     /// The newest mark, kept or not, seconds, and the steps by then.
     newest: (f64, u64),
+    /// Steps by the newest mark that was kept.
+    told: u64,
     lost: u64,
 }
 
 impl Kept {
     fn new(id: ProcId) -> Self {
         let long_ago = f64::NEG_INFINITY;
-        Self { id, step_s: long_ago, lost_s: long_ago, budgets: Default::default(), newest: (0.0, 0), lost: 0 }
+        Self { id, step_s: long_ago, lost_s: long_ago, budgets: Default::default(), newest: (0.0, 0), told: 0, lost: 0 }
     }
 }
 
@@ -102,7 +104,13 @@ impl Marks {
         }
         for (pid, kept) in &mut self.kept {
             let (t_s, steps) = kept.newest;
-            if kept.lost > 0 && (last || self.gone.contains(pid) || t_s - kept.lost_s >= LOST_S) {
+            let over = last || self.gone.contains(pid);
+            // Its last steps may have been passed over, since others came just before them.
+            if over && steps > kept.told {
+                kept.told = steps;
+                events.push(Event::Mark(Mark { t_s, id: kept.id, what: MarkKind::Step, steps, facts: None }));
+            }
+            if kept.lost > 0 && (over || t_s - kept.lost_s >= LOST_S) {
                 let what = MarkKind::Lost(std::mem::take(&mut kept.lost));
                 events.push(Event::Mark(Mark { t_s, id: kept.id, what, steps, facts: None }));
                 kept.lost_s = t_s;
@@ -154,6 +162,7 @@ impl Marks {
                 return None;
             }
         }
+        kept.told = kept.told.max(raw.steps);
         Some(Mark { t_s, id, what, steps: raw.steps, facts: raw.facts })
     }
 }
@@ -197,6 +206,18 @@ mod tests {
     }
 
     #[test]
+    fn the_count_of_steps_is_exact_at_the_end() {
+        let mut marks = listening();
+        assert!(marks.keep(raw(1, MarkKind::Step), false).is_some());
+        let soon = RawMark { t_ns: 6 * SECOND + SECOND / 5, steps: 9, ..raw(1, MarkKind::Step) };
+        assert_eq!(marks.keep(soon, false), None, "so soon after the one before");
+        assert_eq!(marks.poll(false), []);
+        let told = marks.poll(true);
+        assert!(matches!(&told[..], [Event::Mark(Mark { what: MarkKind::Step, steps: 9, .. })]), "{told:?}");
+        assert_eq!(marks.poll(true), [], "once");
+    }
+
+    #[test]
     fn what_is_lost_or_left_out_is_counted_once_in_a_while() {
         let mut marks = listening();
         assert_eq!(marks.keep(raw(0, MarkKind::Lost(4)), false), None);
@@ -207,7 +228,8 @@ mod tests {
         assert!(matches!(&told[..], [Event::Mark(Mark { what: MarkKind::Lost(105), .. })]), "{told:?}");
         assert_eq!(marks.keep(raw(1, MarkKind::Lost(1)), false), None);
         assert_eq!(marks.poll(false), [], "not again so soon");
-        assert_eq!(marks.poll(true).len(), 1, "unless it is the last time");
+        let lost = |event: &Event| matches!(event, Event::Mark(Mark { what: MarkKind::Lost(1), .. }));
+        assert!(marks.poll(true).iter().any(lost), "unless it is the last time");
     }
 
     #[test]
