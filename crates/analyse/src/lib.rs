@@ -12,6 +12,7 @@
 mod analyser;
 mod ask;
 mod blocks;
+mod by_marks;
 pub mod excursion;
 mod explain;
 pub mod floor;
