@@ -412,7 +412,7 @@ pub struct PhaseReport {
     pub tree_peak_bytes: Option<u64>,
     /// The highest rise of the whole tree in it that came back: above what there was both before and after.
     pub spike_bytes: Option<u64>,
-    /// Live bytes of the C heap that usually stay of one time (median).
+    /// Live bytes of the C heap that stay of one time: the mean, without the first.
     pub live_left_bytes: Option<f64>,
 }
 

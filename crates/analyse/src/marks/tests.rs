@@ -130,6 +130,20 @@ fn what_is_kept_between_phases_is_no_phase() {
 }
 
 #[test]
+fn what_a_late_collection_gives_back_does_not_stay() {
+    let mut marks = Marks::default();
+    // Each epoch keeps 7 MiB, every fourth gives 21 back.
+    let mut live = 100.0 * MIB;
+    for i in 0..14_u64 {
+        marks.push(&mark(i as f64, phase("train"), i, live));
+        live += if i % 4 == 0 { -21.0 } else { 7.0 } * MIB;
+    }
+    let rows = marks.phases();
+    let left = rows[0].live_left_bytes.expect("known");
+    assert!(left.abs() < 0.1 * MIB, "{left}");
+}
+
+#[test]
 fn a_phase_knows_its_steps_its_peak_and_what_came_back() {
     let mut marks = Marks::default();
     let tick = |marks: &mut Marks, t_s: f64, mib: f64| {
