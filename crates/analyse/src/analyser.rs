@@ -94,7 +94,7 @@ impl Analyser {
         self.ticks += 1;
         self.last_s = tick.t_s;
         self.store.push(tick.t_s, &tick.procs);
-        self.marks.tick(tick.t_s, &tick.procs, self.store.tree.now());
+        self.marks.tick(tick.t_s, &tick.procs);
         if let Some(system) = tick.system {
             self.limits.system = Some(system);
             self.dev_shm.push(tick.t_s, system.dev_shm_used as f64);
@@ -119,7 +119,7 @@ impl Analyser {
     }
 
     fn assessment(&self) -> Assessment {
-        assess(&self.store, &self.marks, &self.dev_shm, self.last_s, self.over())
+        assess(&self.store, &self.dev_shm, self.last_s, self.over())
     }
 
     /// The report by what was seen so far.
@@ -156,7 +156,6 @@ impl Analyser {
             detectable_bytes_per_second: self.detectable(&assessment),
             more_seconds_needed: if verdict == Verdict::Undecided { self.more_seconds(&assessment) } else { 0.0 },
             progress: self.marks.progress(),
-            phases: self.marks.phases(),
             epochs: self.marks.epochs(),
             hypotheses: hypotheses::weigh(self, &assessment),
             cost: self.cost_report(),
@@ -262,8 +261,7 @@ impl Analyser {
             numbers.insert("pid".to_owned(), f64::from(track.process.pid));
             numbers.insert("held".to_owned(), track.bytes() as f64);
         }
-        finding.oom =
-            Some(OomForecast { limit: limit.to_owned(), limit_bytes, seconds: None, steps: None, epoch: None, numbers });
+        finding.oom = Some(OomForecast { limit: limit.to_owned(), limit_bytes, seconds: None, steps: None, numbers });
         finding.evidence.push(format!("the kernel's count of such kills rose by {counted} while it was watched"));
         finding.evidence.extend(self.foretold(end.t_s));
         finding.process = explain::reference(self, holder.map(|t| t.process.id));
@@ -297,7 +295,6 @@ impl Analyser {
     fn name_marked(&self, report: &mut Report) {
         let who = |id: ProcId| self.store.tracks.get(&id).map_or((0, None), |t| (t.process.pid, t.process.rank));
         report.progress.iter_mut().for_each(|line| (line.pid, line.rank) = who(line.id));
-        report.phases.iter_mut().for_each(|row| (row.pid, row.rank) = who(row.id));
         report.epochs.iter_mut().for_each(|row| (row.pid, row.rank) = who(row.id));
     }
 

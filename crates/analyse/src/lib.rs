@@ -12,7 +12,6 @@
 mod analyser;
 mod ask;
 mod blocks;
-mod by_marks;
 pub mod excursion;
 mod explain;
 pub mod floor;

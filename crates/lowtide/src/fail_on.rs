@@ -127,7 +127,6 @@ pub(crate) mod tests {
             more_seconds_needed: 0.0,
             hypotheses: Vec::new(),
             progress: Vec::new(),
-            phases: Vec::new(),
             epochs: Vec::new(),
             expectations: Vec::new(),
             cost: CostReport::default(),
@@ -146,7 +145,6 @@ pub(crate) mod tests {
             limit_bytes: 1 << 30,
             seconds: middle_s.map(|middle| [middle * 0.9, middle, middle * 1.1]),
             steps: None,
-            epoch: None,
             numbers: [("oom_kills".to_owned(), kills)].into(),
         });
         finding

@@ -114,11 +114,6 @@ impl Table {
         self.epochs
     }
 
-    /// The number of the epoch that it is in; `None` where rounds or nodes count their epochs anew.
-    pub fn epoch_now(&self) -> Option<u64> {
-        self.epoch.filter(|_| self.round.is_none() && self.node.is_none())
-    }
-
     /// Mean seconds from one row to the next between two times, where there were three or more.
     pub fn period_s(&self, since_s: f64, until_s: f64) -> Option<f64> {
         let begins: Vec<f64> =
