@@ -119,7 +119,9 @@ impl Analyser {
     }
 
     fn assessment(&self) -> Assessment {
-        assess(&self.store, &self.dev_shm, self.last_s, self.over())
+        let mut assessment = assess(&self.store, &self.dev_shm, self.last_s, self.over());
+        assessment.live_rises = assessment.watch.and_then(|id| self.marks.of(id)?.live_rises());
+        assessment
     }
 
     /// The report by what was seen so far.
@@ -132,6 +134,7 @@ impl Analyser {
             findings.insert(0, killed);
         }
         let watched = assessment.watched();
+        let who = |id: ProcId| self.store.tracks.get(&id).map_or((0, None), |t| (t.process.pid, t.process.rank));
         let mut warnings = self.warnings.clone();
         if assessment.growing().is_empty() {
             // Only where the tree does not explain it is it worth a look what grows beside it.
@@ -154,9 +157,9 @@ impl Analyser {
             cycles: watched.filter(|j| j.excursions.period_s > 0.0).map_or(0, |j| j.excursions.count as u64),
             duration_s: (self.last_s - self.first_s).max(0.0),
             detectable_bytes_per_second: self.detectable(&assessment),
-            more_seconds_needed: if verdict == Verdict::Undecided { self.more_seconds(&assessment) } else { 0.0 },
-            progress: self.marks.progress(),
-            epochs: self.marks.epochs(),
+            more_seconds_needed: if verdict == Verdict::Undecided { more_seconds(&assessment) } else { 0.0 },
+            progress: self.marks.progress(&who),
+            epochs: self.marks.epochs(&who),
             hypotheses: hypotheses::weigh(self, &assessment),
             cost: self.cost_report(),
             sampling: self.sampling(),
@@ -164,7 +167,6 @@ impl Analyser {
             warnings,
             run: self.summary(),
         };
-        self.name_marked(&mut report);
         report.summary = summary::sentence(&report);
         report
     }
@@ -285,19 +287,6 @@ impl Analyser {
         &self.store
     }
 
-    fn more_seconds(&self, assessment: &Assessment) -> f64 {
-        let more = more_seconds(assessment);
-        // How many holes are left to be filled cannot be known.
-        if explain::live_rises(self, assessment).is_some() { more.max(crate::judge::SURE_S) } else { more }
-    }
-
-    /// Pids and ranks of the processes that have marks.
-    fn name_marked(&self, report: &mut Report) {
-        let who = |id: ProcId| self.store.tracks.get(&id).map_or((0, None), |t| (t.process.pid, t.process.rank));
-        report.progress.iter_mut().for_each(|line| (line.pid, line.rank) = who(line.id));
-        report.epochs.iter_mut().for_each(|row| (row.pid, row.rank) = who(row.id));
-    }
-
     pub(crate) fn marks(&self) -> &Marks {
         &self.marks
     }
@@ -350,5 +339,7 @@ impl Analyser {
 /// How much longer until a verdict: the process to watch first, else the longest wait, at most an hour.
 fn more_seconds(assessment: &Assessment) -> f64 {
     let least = if assessment.watch.is_none() { crate::judge::CLAIM_S } else { 1.0 };
+    // How many holes are left to be filled cannot be known.
+    let least = if assessment.live_rises.is_some() { least.max(crate::judge::SURE_S) } else { least };
     assessment.open().map(|s| s.judged.more_s).fold(least, f64::max).min(3600.0)
 }

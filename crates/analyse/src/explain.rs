@@ -1,10 +1,11 @@
 //! From what grows to findings and a verdict.
 
-use lowtide_model::{Bytes, Class, Cycle, Finding, Growth, Kind, ProcId, ProcessRef, Rate, Role, Seconds, Signal, Verdict};
+use lowtide_model::{Bytes, Class, Cycle, Finding, Growth, Kind, ProcId, ProcessRef, Role, Seconds, Signal, Verdict};
 
 use crate::analyser::Analyser;
 use crate::growth::{Assessment, Series};
 use crate::judge::{Judged, Outcome};
+use crate::marks;
 use crate::series::Track;
 
 /// Excursions and constant costs below this are not worth a line.
@@ -22,15 +23,8 @@ pub fn verdict(run: &Analyser, assessment: &Assessment) -> Verdict {
         return Verdict::LikelyLeak;
     }
     let settled = assessment.watched().is_some_and(|judged| matches!(judged.outcome, Outcome::Flat | Outcome::Stopped));
-    let told = settled && assessment.open().next().is_none() && live_rises(run, assessment).is_none();
+    let told = settled && assessment.open().next().is_none() && assessment.live_rises.is_none();
     if told { Verdict::NoLeak } else { Verdict::Undecided }
-}
-
-/// The pages of the process to watch do not rise, but what lives in its heap does, so many bytes per second: it fills holes
-/// that the pages still have, or pages went back to the kernel in between. Then nothing is ruled out.
-pub fn live_rises(run: &Analyser, assessment: &Assessment) -> Option<f64> {
-    let live = run.marks().of(assessment.watch?)?.live();
-    (live.grows() && live.rate > 0.0).then_some(live.rate)
 }
 
 /// Growth that cannot be more than likely, whatever its shape: file pages may be in it, or other people's memory.
@@ -108,7 +102,7 @@ fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding
     finding.process = Some(process_ref(run, first, group));
     finding.evidence = evidence(run, first);
     if unit == "bytes" {
-        by_marks(run, first, &mut finding);
+        marks::finding::complete(run, first, &mut finding);
     }
     if unit == "bytes" && matches!(first.kind, Kind::Anonymous | Kind::Shmem | Kind::Processes) {
         let above = run.store().tree.memory().last().unwrap_or(0.0) - run.tree_floor();
@@ -120,56 +114,6 @@ fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding
         }
     }
     finding
-}
-
-/// The growth in the units of the training, and its phase. Steps are the process's own, or those of the one that started
-/// it: a worker loads data for its trainer's steps.
-fn by_marks(run: &Analyser, first: &Series, finding: &mut Finding) {
-    let own = first.process.and_then(|id| run.marks().of(id));
-    let parent = || run.marks().of(run.store().tracks.get(&first.process?)?.process.parent?);
-    let Some(line) = own.or_else(parent) else { return };
-    let Some(growth) = &mut finding.growth else { return };
-    let (since_s, until_s) = (first.judged.since_s, first.judged.until_s);
-    let pages = growth.bytes_per_second;
-    let steps = line.rate(since_s, until_s);
-    growth.bytes_per_step = steps.map(|steps| pages / steps);
-    growth.bytes_per_epoch = line.epoch_s(since_s, until_s).map(|seconds| pages * seconds);
-    if own.is_none() {
-        return;
-    }
-    let live = line.live_growth(since_s, until_s);
-    if let Some((live, steps)) = live.zip(steps) {
-        growth.live_bytes_per_step = Some(live / steps);
-    }
-    if first.kind != Kind::Anonymous || first.copied {
-        return;
-    }
-    if let Some(live) = live {
-        let share = live / pages;
-        finding.evidence.push(if share < 0.1 {
-            "live memory of the C heap does not grow with it: holes in the heap, or memory outside of it".to_owned()
-        } else {
-            format!("live memory of the C heap grows by {}/s, {:.0} % of it", Rate(live), (100.0 * share).min(999.0))
-        });
-        // Free bytes inside the heap that grow as the pages do, while nothing of it is live.
-        if share < 0.2 && line.hole_growth(since_s, until_s).is_some_and(|holes| holes > 0.6 * pages) {
-            finding.kind = Some(Kind::AllocatorHoles);
-        }
-    }
-    if let Some((phase, seen)) = line.blame(since_s) {
-        finding.phase = Some(phase);
-        // The strongest of what was seen, after how sure the growth itself is.
-        finding.evidence.splice(1..1, seen);
-    }
-    if let Some((node, seen)) = line.node() {
-        finding.evidence.insert(1, seen);
-        if let Some(process) = &mut finding.process {
-            process.node = Some(node);
-        }
-    }
-    if line.gc_disabled() {
-        finding.evidence.push("Python's cyclic garbage collector is off: cycles are never freed".to_owned());
-    }
 }
 
 fn resource(assessment: &Assessment, series: &Series) -> &'static str {
@@ -256,15 +200,7 @@ fn process_ref(run: &Analyser, first: &Series, group: &[&Series]) -> ProcessRef 
     let Some(role) = first.role else {
         return match first.kind {
             Kind::Processes => children_ref(run),
-            Kind::Shmem => ProcessRef {
-                node: None,
-                pid: 0,
-                role: "other",
-                role_label: "/dev/shm".into(),
-                name: String::new(),
-                rank: None,
-                host,
-            },
+            Kind::Shmem => ProcessRef::of_role(Role::Other, "/dev/shm".to_owned(), host),
             _ => copied_ref(run),
         };
     };
@@ -286,15 +222,7 @@ fn process_ref(run: &Analyser, first: &Series, group: &[&Series]) -> ProcessRef 
 fn children_ref(run: &Analyser) -> ProcessRef {
     let most = run.store().roles.iter().filter(|(role, _)| **role != Role::Outside).max_by_key(|(_, group)| group.most);
     let (role, count) = most.map_or((Role::Other, 0), |(role, group)| (*role, group.most));
-    ProcessRef {
-        node: None,
-        pid: 0,
-        role: role.schema_name(),
-        role_label: format!("{count} × {}", role.label()),
-        name: String::new(),
-        rank: None,
-        host: run.host(),
-    }
+    ProcessRef::of_role(role, format!("{count} × {}", role.label()), run.host())
 }
 
 /// Whose pages are being copied: the forked role whose share grew most.
@@ -302,15 +230,7 @@ fn copied_ref(run: &Analyser) -> ProcessRef {
     let forked = run.store().tracks.values().filter(|t| t.process.role != Role::Trainer && t.process.role != Role::Outside);
     let most = forked.max_by(|a, b| a.copied.peak().total_cmp(&b.copied.peak()));
     let role = most.map_or(Role::Trainer, |t| t.process.role);
-    ProcessRef {
-        node: None,
-        pid: 0,
-        role: role.schema_name(),
-        role_label: role.label().to_owned(),
-        name: String::new(),
-        rank: None,
-        host: run.host(),
-    }
+    ProcessRef::of_role(role, role.label().to_owned(), run.host())
 }
 
 /// A process as findings name it.
@@ -419,15 +339,7 @@ fn overhead(run: &Analyser, assessment: &Assessment) -> Vec<(&'static str, Findi
         let mut finding = Finding::new(Class::Overhead, "ram", text);
         finding.bytes = Some(bytes);
         finding.kind = Some(Kind::Anonymous);
-        finding.process = Some(ProcessRef {
-            node: None,
-            pid: 0,
-            role: role.schema_name(),
-            role_label: format!("{} × {}", group.most, role.label()),
-            name: String::new(),
-            rank: None,
-            host: run.host(),
-        });
+        finding.process = Some(ProcessRef::of_role(*role, format!("{} × {}", group.most, role.label()), run.host()));
         findings.push((role.label(), finding));
     }
     findings

@@ -30,6 +30,9 @@ pub struct Assessment {
     pub series: Vec<Series>,
     /// The process to watch.
     pub watch: Option<ProcId>,
+    /// Its pages do not rise, but what lives in its heap does, so many bytes per second: it fills holes that the pages still
+    /// have, or pages went back to the kernel in between. Then nothing is ruled out.
+    pub live_rises: Option<f64>,
 }
 
 /// A process whose peak is below this share of the largest one's, and below [`SMALL`], cannot matter.
@@ -66,7 +69,7 @@ pub fn assess(store: &Store, dev_shm: &Pyramid, end_s: f64, over: bool) -> Asses
         series.push(Series { process: None, role: None, kind: Kind::Shmem, copied: false, judged, members: 0 });
     }
     let watch = watch(store, &series);
-    Assessment { series, watch }
+    Assessment { series, watch, live_rises: None }
 }
 
 /// Whether a process still counts at the end: it lives, or went down with the run; and it is not one of a chain

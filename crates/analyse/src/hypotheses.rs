@@ -13,7 +13,7 @@ pub fn weigh(run: &Analyser, assessment: &Assessment) -> Vec<Hypothesis> {
     }
     let mut first = trainer(assessment);
     if first.state == HypothesisState::RuledOut
-        && let Some(rate) = crate::explain::live_rises(run, assessment)
+        && let Some(rate) = assessment.live_rises
     {
         let evidence = format!("live memory of its heap rises by {}/s, although its pages do not (yet)", Rate(rate));
         first = say(

@@ -228,23 +228,25 @@ impl Store {
         }
     }
 
+    /// Whether these are the processes of the tick before, in whatever order.
+    fn same_members(&self, samples: &[ProcSample]) -> bool {
+        let sorted = |mut ids: Vec<ProcId>| {
+            ids.sort_unstable();
+            ids
+        };
+        sorted(samples.iter().map(|sample| sample.id).collect()) == sorted(self.members.clone())
+    }
+
     /// One tick's processes.
     pub fn push(&mut self, t_s: f64, samples: &[ProcSample]) {
         // In the same order as before as a rule; then nothing is to be sorted.
-        let mut settled = samples.iter().map(|sample| sample.id).eq(self.members.iter().copied());
-        let mut members = Vec::new();
-        if !settled {
-            members.extend(samples.iter().map(|sample| sample.id));
-            let sorted = |ids: &[ProcId]| {
-                let mut ids = ids.to_vec();
-                ids.sort_unstable();
-                ids
-            };
-            settled = members.len() == self.members.len() && sorted(&members) == sorted(&self.members);
+        let same_order = samples.iter().map(|sample| sample.id).eq(self.members.iter().copied());
+        let settled = same_order || self.same_members(samples);
+        if !same_order {
+            self.members = samples.iter().map(|sample| sample.id).collect();
         }
         if !settled {
             self.generation += 1;
-            self.members = members;
         }
         let known = |id: &ProcId| self.tracks.get(id).map(|track| &track.process).or_else(|| self.announced.get(id));
         let sharing = samples.iter().any(|sample| known(&sample.id).is_some_and(shares));

@@ -1,39 +1,16 @@
 //! A run under a version 2 cgroup, killed at its limit, as the events of a recording.
 
+mod common;
+
 use lowtide_analyse::Analyser;
-use lowtide_model::{
-    Cgroup, CgroupId, CgroupSample, CgroupVersion, Class, Event, ExitStatus, Mode, ProcId, ProcSample, Process, Role, RunEnd,
-    RunInfo, Signal, Tick,
-};
+use lowtide_model::{Cgroup, CgroupId, CgroupSample, CgroupVersion, Class, Event, ExitStatus, ProcId, ProcSample, RunEnd, Tick};
 
 const MIB: u64 = 1 << 20;
 
 fn start() -> [Event; 4] {
-    let info = RunInfo {
-        version: "test".into(),
-        mode: Mode::Run,
-        command: vec!["python".into(), "train.py".into()],
-        host: String::new(),
-        started_unix_s: 0.0,
-        interval_s: 1.0,
-        root_pid: 7,
-        rank: None,
-        signal: Signal::AnonShmem,
-    };
-    let process = Process {
-        id: ProcId(0),
-        pid: 7,
-        ppid: 1,
-        parent: None,
-        start_s: 0.0,
-        name: "python".into(),
-        command: "python train.py".into(),
-        role: Role::Trainer,
-        role_reason: String::new(),
-        rank: None,
-    };
+    let [info, process] = common::start(0.0);
     let cgroup = |id, path: &str| Event::Cgroup(Cgroup { id: CgroupId(id), path: path.into(), version: CgroupVersion::V2 });
-    [Event::Start(info), Event::Process(process), cgroup(0, "/pod/container"), cgroup(1, "/pod")]
+    [info, process, cgroup(0, "/pod/container"), cgroup(1, "/pod")]
 }
 
 fn tick(t: u32, kills: u64) -> Event {

@@ -1,10 +1,9 @@
 //! Marks in a report: growth per step and epoch, the phase, and what live memory adds to a verdict.
 
+mod common;
+
 use lowtide_analyse::Analyser;
-use lowtide_model::{
-    Event, InnerFacts, Kind, Mark, MarkKind, Mode, ProcId, ProcSample, Process, Report, Role, RunInfo, Scope, ScopeMark, Signal,
-    Tick, Verdict,
-};
+use lowtide_model::{Event, InnerFacts, Kind, Mark, MarkKind, ProcId, ProcSample, Report, Scope, ScopeMark, Tick, Verdict};
 
 const MIB: f64 = 1024.0 * 1024.0;
 /// Seconds of an epoch: four of training at ten steps a second, one of validation.
@@ -13,29 +12,7 @@ const EPOCH_S: u32 = 5;
 /// A run of two minutes: pages and live bytes by the time, and which marks it has.
 fn run(pages: impl Fn(f64) -> f64, live: impl Fn(f64) -> f64, marked: bool) -> Report {
     let mut analyser = Analyser::new();
-    analyser.push(&Event::Start(RunInfo {
-        version: "test".into(),
-        mode: Mode::Run,
-        command: vec!["python".into(), "train.py".into()],
-        host: String::new(),
-        started_unix_s: 0.0,
-        interval_s: 1.0,
-        root_pid: 7,
-        rank: None,
-        signal: Signal::AnonShmem,
-    }));
-    analyser.push(&Event::Process(Process {
-        id: ProcId(0),
-        pid: 7,
-        ppid: 1,
-        parent: None,
-        start_s: -100.0,
-        name: "python".into(),
-        command: "python train.py".into(),
-        role: Role::Trainer,
-        role_reason: String::new(),
-        rank: None,
-    }));
+    common::start(-100.0).iter().for_each(|event| analyser.push(event));
     let mut steps = 0;
     for t in 0..120_u32 {
         let t_s = f64::from(t);

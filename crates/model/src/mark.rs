@@ -94,6 +94,24 @@ pub struct InnerFacts {
     pub devices: Vec<DeviceFacts>,
 }
 
+impl InnerFacts {
+    /// Live tensors on all devices, bytes; `None` where there is no device.
+    #[must_use]
+    pub fn allocated(&self) -> Option<u64> {
+        self.on_devices(|device| device.allocated)
+    }
+
+    /// What PyTorch's allocator holds on all devices, bytes; `None` where there is no device.
+    #[must_use]
+    pub fn reserved(&self) -> Option<u64> {
+        self.on_devices(|device| device.reserved)
+    }
+
+    fn on_devices(&self, bytes: impl Fn(&DeviceFacts) -> u64) -> Option<u64> {
+        self.devices.iter().map(bytes).reduce(u64::saturating_add)
+    }
+}
+
 /// PyTorch's allocator on one device. Sizes in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceFacts {

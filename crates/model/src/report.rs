@@ -113,6 +113,14 @@ pub struct ProcessRef {
     pub node: Option<String>,
 }
 
+impl ProcessRef {
+    /// All processes of a role, and no single one of them.
+    #[must_use]
+    pub fn of_role(role: Role, role_label: String, host: String) -> Self {
+        Self { pid: 0, role: role.schema_name(), role_label, name: String::new(), rank: None, host, node: None }
+    }
+}
+
 /// When memory will run out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OomForecast {

@@ -1,8 +1,10 @@
 //! What processes say of themselves: steps, epochs, rounds, nodes, phases, and the live bytes at each.
 //!
-//! None of it makes a verdict: that rests on the low tide alone. It gives the verdict its units (per step, per epoch), its
-//! phase, and the table of what each epoch took.
+//! None of it makes a leak: that rests on the low tide alone. It gives the verdict its units (per step, per epoch), its
+//! phase, and the table of what each epoch took; and live bytes that rise forbid "no leak".
 
+pub mod finding;
+mod leftover;
 mod phases;
 mod table;
 
@@ -13,6 +15,7 @@ use lowtide_model::{EpochReport, Mark, MarkKind, ProcId, ProcSample, ProgressRep
 use crate::judge::{Ask, Judged, judge};
 use crate::pyramid::{Pyramid, Window};
 use crate::trend;
+use leftover::Leftover;
 use phases::Phases;
 use table::Table;
 
@@ -20,6 +23,9 @@ use table::Table;
 const MOST: usize = 256;
 /// The fewest steps and marks that a rate per step rests on.
 const FEWEST: u64 = 4;
+
+/// Pid and rank of a process.
+pub type Identify<'a> = &'a dyn Fn(ProcId) -> (u32, Option<u32>);
 
 /// The marks of all processes of a run.
 #[derive(Debug, Default)]
@@ -72,25 +78,28 @@ impl Marks {
     }
 
     /// Epochs of all processes, those of one process together.
-    pub fn epochs(&self) -> Vec<EpochReport> {
-        self.lines.iter().flat_map(|(id, line)| line.table.rows(*id)).collect()
+    pub fn epochs(&self, who: Identify) -> Vec<EpochReport> {
+        self.lines.iter().flat_map(|(id, line)| line.table.rows(*id, who)).collect()
     }
 
     /// How far each process is.
-    pub fn progress(&self) -> Vec<ProgressReport> {
+    pub fn progress(&self, who: Identify) -> Vec<ProgressReport> {
         let lines = self.lines.iter().filter(|(_, line)| line.taken > 0 || line.phases.now().is_some());
         lines
-            .map(|(id, line)| ProgressReport {
-                id: *id,
-                pid: 0,
-                rank: None,
-                steps: line.taken,
-                steps_per_second: line.rate(f64::NEG_INFINITY, f64::INFINITY),
-                counts: line.counts.clone(),
-                phase: line.phases.now().map(str::to_owned),
-                epochs: line.table.epochs(),
-                lost_marks: line.lost,
-                gc_disabled: line.gc_disabled,
+            .map(|(id, line)| {
+                let (pid, rank) = who(*id);
+                ProgressReport {
+                    id: *id,
+                    pid,
+                    rank,
+                    steps: line.taken,
+                    steps_per_second: line.rate(f64::NEG_INFINITY, f64::INFINITY),
+                    counts: line.counts.clone(),
+                    phase: line.phases.now().map(str::to_owned),
+                    epochs: line.table.epochs(),
+                    lost_marks: line.lost,
+                    gc_disabled: line.gc_disabled,
+                }
             })
             .collect()
     }
@@ -155,7 +164,7 @@ impl Line {
 
     /// The verdict on the live bytes of the C heap, step by step: they may rise while pages do not, as long as they fill
     /// holes. Times are those that the steps would have had at their mean rate.
-    pub fn live(&self) -> Judged {
+    fn live(&self) -> Judged {
         let (begin_s, end_s) = (self.first_step_s.unwrap_or(0.0), self.steps.windows().last().map_or(0.0, |w| w.end_s));
         let step_s = (end_s - begin_s).max(0.0) / (self.taken.max(1) as f64);
         let by_mean_rate = |window: &Window| Window {
@@ -166,6 +175,12 @@ impl Line {
         };
         let windows: Vec<Window> = self.live_by_step.windows().iter().map(by_mean_rate).collect();
         judge(&windows, Ask::bytes(false, true))
+    }
+
+    /// How fast they rise, bytes per second, where they do.
+    pub fn live_rises(&self) -> Option<f64> {
+        let live = self.live();
+        (live.grows() && live.rate > 0.0).then_some(live.rate)
     }
 
     /// Growth of what is free inside the C heap, per second.
@@ -180,12 +195,12 @@ impl Line {
 
     /// The federated node that leaves live memory behind, and a sentence.
     pub fn node(&self) -> Option<(String, String)> {
-        let (node, left, count) = self.table.node()?;
+        let Leftover { name, usual, count } = self.table.node()?;
         let sentence = format!(
-            "node {node} leaves {} of live memory behind in each of its {count} epochs, the others next to nothing",
-            lowtide_model::Bytes(left as u64)
+            "node {name} leaves {} of live memory behind in each of its {count} epochs, the others next to nothing",
+            lowtide_model::Bytes(usual as u64)
         );
-        Some((node.to_owned(), sentence))
+        Some((name.to_owned(), sentence))
     }
 
     /// Python's cyclic collector was off.

@@ -1,19 +1,14 @@
 //! Phases, and what stays live across each: the phase in which RSS rises is only a hint, since new blocks fill holes
 //! made elsewhere.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
-use crate::trend::median;
+use super::leftover::{self, FEWEST};
 
 /// Phases that are remembered.
 const MOST: usize = 256;
-/// The fewest times that a phase must have come to be named.
-pub const FEWEST: usize = 3;
-/// Live bytes per time that a phase must leave behind to be named.
-pub const LEAST: f64 = 64.0 * 1024.0;
-/// The share of all that stays live that a phase must explain to be named.
-pub const SHARE: f64 = 0.9;
-
+/// What lies between two phases.
+const BETWEEN: &str = "between";
 /// The phases of one process.
 #[derive(Debug, Default)]
 pub struct Phases {
@@ -46,12 +41,12 @@ impl Phases {
 
     /// The open phase ends.
     pub fn end(&mut self, t_s: f64, live: Option<f64>) {
-        self.begin(t_s, "between", live);
+        self.begin(t_s, BETWEEN, live);
     }
 
     /// The one that is open.
     pub fn now(&self) -> Option<&str> {
-        self.open.as_ref().map(|open| open.name.as_str()).filter(|name| *name != "between")
+        self.open.as_ref().map(|open| open.name.as_str()).filter(|name| *name != BETWEEN)
     }
 
     fn close(&mut self, live: Option<f64>) {
@@ -65,26 +60,23 @@ impl Phases {
 
     /// The one phase across which live bytes stay time after time, and a sentence for each other.
     pub fn blame(&self, since_s: f64) -> Option<(String, Vec<String>)> {
-        let mut by_name: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-        for done in self.done.iter().filter(|done| done.begin_s >= since_s) {
-            by_name.entry(&done.name).or_default().extend(done.left);
-        }
-        let mut usual: Vec<(&str, usize, f64)> =
-            by_name.into_iter().map(|(name, mut left)| (name, left.len(), median(&mut left))).collect();
-        usual.sort_by(|a, b| b.2.total_cmp(&a.2));
-        let &(name, count, most) = usual.first()?;
-        let others: f64 = usual[1..].iter().map(|(_, _, left)| left.max(0.0)).sum();
-        if count < FEWEST || most < LEAST || most < SHARE * (most + others) || name == "between" || usual.len() < 2 {
-            return None;
-        }
-        let mut sentences = vec![format!("{name} leaves {} of live memory behind each time (median of {count})", amount(most))];
-        for (other, count, left) in usual[1..].iter().filter(|(_, count, _)| *count >= FEWEST) {
-            sentences.push(match left {
-                left if left.abs() < 0.05 * most => format!("{other} adds nothing ({count} times)"),
-                left => format!("{other} leaves {} (median of {count})", amount(*left)),
+        let since = self.done.iter().filter(|done| done.begin_s >= since_s);
+        let usual = leftover::usual(since.map(|done| (done.name.as_str(), done.left)));
+        let (most, others) = leftover::culprit(&usual).filter(|(most, _)| most.name != BETWEEN)?;
+        let mut sentences = vec![format!(
+            "{} leaves {} of live memory behind each time (median of {})",
+            most.name,
+            amount(most.usual),
+            most.count
+        )];
+        for other in others.iter().filter(|other| other.count >= FEWEST) {
+            sentences.push(if other.usual.abs() < 0.05 * most.usual {
+                format!("{} adds nothing ({} times)", other.name, other.count)
+            } else {
+                format!("{} leaves {} (median of {})", other.name, amount(other.usual), other.count)
             });
         }
-        Some((name.to_owned(), sentences))
+        Some((most.name.to_owned(), sentences))
     }
 }
 

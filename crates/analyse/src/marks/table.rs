@@ -1,9 +1,9 @@
 //! One row for each epoch, round or node: what it began with, what it took, what it left.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
-use super::phases::{FEWEST, LEAST, SHARE};
-use crate::trend::median;
+use super::Identify;
+use super::leftover::{self, Leftover};
 use lowtide_model::{EpochReport, InnerFacts, ProcId, Scope, ScopeMark};
 
 /// Rows that are kept: the first ones, and the last ones.
@@ -37,6 +37,13 @@ struct Row {
     device: Option<(u64, u64)>,
 }
 
+impl Row {
+    /// Live bytes at its end less those at its beginning.
+    fn left(&self) -> Option<f64> {
+        self.live.0.zip(self.live.1).map(|(before, after)| after as f64 - before as f64)
+    }
+}
+
 impl Table {
     /// A round, node or epoch begins.
     pub fn begin(&mut self, t_s: f64, begun: &ScopeMark, steps: u64, facts: Option<&InnerFacts>) {
@@ -61,8 +68,7 @@ impl Table {
     pub fn end(&mut self, t_s: f64, scope: Scope, steps: u64, facts: Option<&InnerFacts>) {
         self.close(t_s, steps, facts);
         match scope {
-            Scope::Round => (self.round, self.node) = (self.round, None),
-            Scope::Node => self.node = None,
+            Scope::Round | Scope::Node => self.node = None,
             Scope::Epoch | Scope::Phase => {}
         }
     }
@@ -87,10 +93,7 @@ impl Table {
         row.end_s = Some(t_s);
         row.steps.1 = steps;
         row.live.1 = facts.and_then(|facts| facts.heap_used);
-        row.device = facts.filter(|facts| !facts.devices.is_empty()).map(|facts| {
-            let sum = |of: fn(&lowtide_model::DeviceFacts) -> u64| facts.devices.iter().map(of).fold(0, u64::saturating_add);
-            (sum(|device| device.allocated), sum(|device| device.reserved))
-        });
+        row.device = facts.and_then(|facts| facts.allocated().zip(facts.reserved()));
         // A round that only holds nodes is told by them.
         if row.steps.0 == row.steps.1 && row.epoch.is_none() {
             return;
@@ -122,26 +125,15 @@ impl Table {
         (begins.len() >= 3 && last > first).then(|| (last - first) / (begins.len() - 1) as f64)
     }
 
-    /// The node whose epochs leave live memory behind, if it explains nine tenths of what all of them leave: its name, the
-    /// median of what one of its epochs leaves, and how many of them were seen.
-    pub fn node(&self) -> Option<(&str, f64, usize)> {
-        let mut by_node: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-        for row in self.all() {
-            if let (Some(node), Some(before), Some(after)) = (&row.node, row.live.0, row.live.1) {
-                by_node.entry(node).or_default().push(after as f64 - before as f64);
-            }
-        }
-        let mut usual: Vec<(&str, f64, usize)> =
-            by_node.into_iter().map(|(node, mut left)| (node, median(&mut left), left.len())).collect();
-        usual.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let (first, others) = usual.split_first()?;
-        let rest: f64 = others.iter().map(|(_, left, _)| left.max(0.0)).sum();
-        let found = first.2 >= FEWEST && first.1 >= LEAST && first.1 >= SHARE * (first.1 + rest) && !others.is_empty();
-        found.then_some(*first)
+    /// The node whose epochs leave live memory behind, if it explains nearly all that those of all nodes leave.
+    pub fn node(&self) -> Option<Leftover<'_>> {
+        let left = self.all().filter_map(|row| Some((row.node.as_deref()?, Some(row.left()?))));
+        leftover::culprit(&leftover::usual(left)).map(|(first, _)| *first)
     }
 
     /// The rows for a report.
-    pub fn rows(&self, id: ProcId) -> Vec<EpochReport> {
+    pub fn rows(&self, id: ProcId, who: Identify) -> Vec<EpochReport> {
+        let (pid, rank) = who(id);
         let mut floor_before = None;
         let rows = self.all().chain(&self.open);
         rows.map(|row| {
@@ -152,8 +144,8 @@ impl Table {
             let seconds = row.end_s.map(|end| end - row.begin_s).filter(|span| *span > 0.0);
             EpochReport {
                 id,
-                pid: 0,
-                rank: None,
+                pid,
+                rank,
                 round: row.round,
                 node: row.node.clone(),
                 epoch: row.epoch,
@@ -164,7 +156,7 @@ impl Table {
                 floor_bytes: floor,
                 delta_bytes: delta,
                 peak_bytes: peak,
-                live_delta_bytes: row.live.0.zip(row.live.1).map(|(before, after)| after as f64 - before as f64),
+                live_delta_bytes: row.left(),
                 allocated_bytes: row.device.map(|device| device.0),
                 reserved_bytes: row.device.map(|device| device.1),
                 steps,

@@ -55,7 +55,7 @@ fn steps_and_epochs_are_counted() {
     assert!((line.epoch_s(0.0, 120.0).expect("enough") - 10.0).abs() < 1e-9);
     let live = line.live_growth(20.0, 120.0).expect("enough");
     assert!((live - 0.4 * MIB).abs() < 0.05 * MIB, "{live}");
-    let progress = marks.progress();
+    let progress = marks.progress(&|_| (0, None));
     assert_eq!((progress[0].steps, progress[0].epochs, progress[0].phase.as_deref()), (480, 12, Some("validation")));
 }
 
@@ -71,7 +71,7 @@ fn an_epoch_knows_its_floor_and_what_it_left() {
             marks.tick(t + f64::from(tick), &[sample(200.0 * MIB + i as f64 * 2.0 * MIB + spike)]);
         }
     }
-    let rows = marks.epochs();
+    let rows = marks.epochs(&|_| (0, None));
     assert_eq!(rows.len(), 3);
     assert_eq!((rows[0].epoch, rows[0].steps, rows[0].end_s), (Some(0), 5, Some(10.0)));
     assert_eq!(rows[0].delta_bytes, None);
@@ -97,7 +97,7 @@ fn rounds_and_nodes_nest() {
             marks.push(&mark(t, MarkKind::End(Scope::Node), 0, 0.0));
         }
     }
-    let rows = marks.epochs();
+    let rows = marks.epochs(&|_| (0, None));
     let names: Vec<_> = rows.iter().map(|row| (row.round, row.node.as_deref(), row.epoch)).collect();
     assert_eq!(names.len(), 8, "{names:?}");
     assert_eq!(names[3], (Some(0), Some("b"), Some(1)));
@@ -154,8 +154,8 @@ proptest! {
             let facts = InnerFacts { heap_used: number, ..InnerFacts::default() };
             all.push(&Mark { t_s, id: ProcId(id % 3 * 200), what, steps, facts: Some(facts) });
         }
-        prop_assert!(all.epochs().len() <= MOST * 130);
-        prop_assert!(all.progress().len() <= MOST);
+        prop_assert!(all.epochs(&|_| (0, None)).len() <= MOST * 130);
+        prop_assert!(all.progress(&|_| (0, None)).len() <= MOST);
         for line in all.lines.values() {
             let _ = (line.rate(0.0, 1e9), line.epoch_s(0.0, 1e9), line.live_growth(0.0, 1e9), line.blame(0.0));
         }

@@ -46,15 +46,7 @@ impl Expectation {
                 finding.resource = "shm".to_owned();
             }
             if let Scope::Role(role) = bound.scope {
-                finding.process = Some(ProcessRef {
-                    node: None,
-                    pid: 0,
-                    role: role.schema_name(),
-                    role_label: role.label().to_owned(),
-                    name: String::new(),
-                    rank: None,
-                    host: String::new(),
-                });
+                finding.process = Some(ProcessRef::of_role(role, role.label().to_owned(), String::new()));
             }
         }
         finding

@@ -2,7 +2,7 @@
 
 #![cfg_attr(not(all(feature = "sqlite", feature = "parquet")), allow(dead_code))]
 
-use lowtide_model::{Mark, MarkKind};
+use lowtide_model::{InnerFacts, Mark, MarkKind};
 
 use super::tables::Type::{Integer, Real, Text};
 use super::tables::{Table, Value, integer, optional, text, word};
@@ -41,11 +41,8 @@ pub(super) fn mark_row(mark: &Mark) -> [Value; 17] {
         MarkKind::Off(why) => ("off", none(), none(), text(why), none()),
         MarkKind::Lost(lost) => ("lost", none(), none(), none(), integer(*lost)),
     };
-    let facts = mark.facts.clone().unwrap_or_default();
-    let devices = |bytes: fn(&lowtide_model::DeviceFacts) -> u64| {
-        let sum = facts.devices.iter().fold(0_u64, |sum, device| sum.saturating_add(bytes(device)));
-        optional((!facts.devices.is_empty()).then_some(sum))
-    };
+    let unknown = InnerFacts::default();
+    let facts = mark.facts.as_ref().unwrap_or(&unknown);
     [
         Value::Real(mark.t_s),
         integer(mark.id.0.into()),
@@ -62,7 +59,7 @@ pub(super) fn mark_row(mark: &Mark) -> [Value; 17] {
         optional(facts.gc_objects),
         optional(facts.workers.map(u64::from)),
         optional(facts.compiled.map(u64::from)),
-        devices(|device| device.allocated),
-        devices(|device| device.reserved),
+        optional(facts.allocated()),
+        optional(facts.reserved()),
     ]
 }

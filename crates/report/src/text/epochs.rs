@@ -2,10 +2,9 @@
 
 use lowtide_model::{Bytes, EpochReport, Report};
 
-use super::page::Page;
+use super::page::{Page, Style};
 use super::table::{self, Column, Row};
 use super::words;
-use crate::text::page::Style;
 
 /// Rows of a process where not all was asked for: its first, and its last ones.
 const SHORT: usize = 8;

@@ -1,0 +1,43 @@
+//! Which of several things, that come again and again, leaves live memory behind: a phase among phases, a node among nodes.
+
+use std::collections::BTreeMap;
+
+use crate::trend::median;
+
+/// The fewest times that something must have come to be named.
+pub const FEWEST: usize = 3;
+/// Live bytes per time that it must leave behind to be named.
+const LEAST: f64 = 64.0 * 1024.0;
+/// The share of all that stays live that it must explain to be named.
+const SHARE: f64 = 0.9;
+
+/// What something leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Leftover<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Live bytes after it less those before, in the median of all times.
+    pub usual: f64,
+    /// How many times that is known of.
+    pub count: usize,
+}
+
+/// By name, the one that leaves most first.
+pub fn usual<'a>(left: impl Iterator<Item = (&'a str, Option<f64>)>) -> Vec<Leftover<'a>> {
+    let mut by_name: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (name, bytes) in left {
+        by_name.entry(name).or_default().extend(bytes);
+    }
+    let of = |(name, mut left): (_, Vec<f64>)| Leftover { name, count: left.len(), usual: median(&mut left) };
+    let mut all: Vec<Leftover> = by_name.into_iter().map(of).collect();
+    all.sort_by(|a, b| b.usual.total_cmp(&a.usual));
+    all
+}
+
+/// The first of them and the others, if it came often enough and explains nearly all that they leave together.
+pub fn culprit<'a, 'b>(all: &'b [Leftover<'a>]) -> Option<(&'b Leftover<'a>, &'b [Leftover<'a>])> {
+    let (first, others) = all.split_first()?;
+    let rest: f64 = others.iter().map(|other| other.usual.max(0.0)).sum();
+    let explains = first.usual >= LEAST && first.usual >= SHARE * (first.usual + rest);
+    (first.count >= FEWEST && explains && !others.is_empty()).then_some((first, others))
+}
