@@ -18,8 +18,7 @@ def _ours():
 
 def _theirs(here):
     """Runs the user's own sitecustomize, under its own name, as if ours had never been there."""
-    here = os.path.realpath(here)
-    sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or os.getcwd()) != here]
+    sys.path[:] = [entry for entry in sys.path if entry != here]
     ours = sys.modules.pop("sitecustomize", None)
     try:
         __import__("sitecustomize")
@@ -33,4 +32,5 @@ def _theirs(here):
 
 
 _ours()
-_theirs(os.path.dirname(os.path.abspath(__file__)))
+# The entry of sys.path that we were found by, as it stands there.
+_theirs(os.path.dirname(__file__))

@@ -29,8 +29,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Puts it in place: the files, and an empty folder for the marks.
-    pub fn place() -> Result<Self, NotPlaced> {
+    /// Puts it in place: the files, and an empty folder for the marks. Else why it could not be: the run goes on without.
+    pub fn place() -> Result<Self, String> {
         let mut refused = String::new();
         for home in homes() {
             stale::remove(&home);
@@ -39,7 +39,7 @@ impl Agent {
                 Err(error) => refused = format!("{}: {error}", home.display()),
             }
         }
-        Err(NotPlaced(refused))
+        Err(format!("steps and phases: the in-process part could not be put in place ({refused})"))
     }
 
     fn placed(home: &Path) -> io::Result<Self> {
@@ -68,16 +68,6 @@ impl Agent {
             path.push(before);
         }
         [("PYTHONPATH".into(), path), ("LOWTIDE_MARKS".into(), self.marks().into_os_string())]
-    }
-}
-
-/// Why it could not be put in place: the run goes on without.
-#[derive(Debug)]
-pub struct NotPlaced(String);
-
-impl std::fmt::Display for NotPlaced {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "steps and phases: the in-process part could not be put in place ({})", self.0)
     }
 }
 

@@ -26,7 +26,7 @@ class Facts:
     """What can be had in this process."""
 
     def __init__(self):
-        self.heap = self.count = None
+        self.heap = None
         self.next_s = self.count_cost_s = 0.0
         try:
             libc = ctypes.CDLL(None)
@@ -34,7 +34,7 @@ class Facts:
             self.heap = libc.mallinfo2
             self.heap.restype = MallInfo2
         except (OSError, AttributeError):
-            self.heap = None
+            pass
 
     def due(self, now_s):
         """Whether facts beside a step are within their budget."""

@@ -20,16 +20,16 @@ class Marks:
         self.folder = folder
         self.counts = "steps of the first optimizer that steps (a step that GradScaler skips is none)"
         self.dead = False
-        self.reset()
+        self.reset("main")
         os.register_at_fork(after_in_child=self.reset)
 
-    def reset(self):
+    def reset(self, role="forked"):
         """A new process: nothing said yet."""
+        self.role = role
         self.ring = self.facts = None
         self.pid = os.getpid()
         self.steps = self.last_slot_ns = self.answered = 0
-        self.open = {}
-        self.role = "main" if not hasattr(self, "role") else "forked"
+        self.open = set()  # scopes
 
     def alive(self):
         """The ring, made when it is first needed."""
@@ -76,18 +76,19 @@ class Marks:
         try:
             ring = self.alive()
             if ring is not None:
-                self.open[scope] = name
+                self.open.add(scope)
                 self.write(BEGIN, SCOPES[scope], name, index, t_ns)
                 self.requests(ring)
         except Exception as error:
             self.off(error)
 
-    def end(self, scope, t_ns=None):
+    def end(self, scope):
         """A scope ends."""
         try:
             ring = self.alive()
-            if ring is not None and self.open.pop(scope, None) is not None:
-                self.write(END, SCOPES[scope], t_ns=t_ns)
+            if ring is not None and scope in self.open:
+                self.open.discard(scope)
+                self.write(END, SCOPES[scope])
                 self.requests(ring)
         except Exception as error:
             self.off(error)

@@ -80,11 +80,10 @@ pub fn demo(args: &Args) -> Result<u8, Failure> {
         record: Destination::state_folder(),
         ..Settings::new(pid, Mode::Run, watching::masked(&command))
     };
-    let (status, verdict) =
-        watch_command(&command, Agent::place().map_err(|error| error.to_string()), settings, move |outcome| {
-            clear_progress();
-            show(outcome.report, &output).map(Some)
-        })?;
+    let (status, verdict) = watch_command(&command, Agent::place(), settings, move |outcome| {
+        clear_progress();
+        show(outcome.report, &output).map(Some)
+    })?;
     let verdict = verdict?;
     explain(&script);
     match status {

@@ -41,11 +41,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
     let command = watching::masked(&args.command);
     let config = judging.config.clone();
     let observers = judging.observers(output.redact);
-    let agent = if args.watch.no_agent {
-        Err("steps and phases: --no-agent leaves them out".to_owned())
-    } else {
-        Agent::place().map_err(|error| error.to_string())
-    };
+    let agent = if args.watch.no_agent { Err("steps and phases: --no-agent leaves them out".to_owned()) } else { Agent::place() };
     let settings = |pid| {
         let mut settings = args.watch.settings(pid, Mode::Run, command, &config);
         settings.observers = observers;
@@ -75,7 +71,7 @@ pub fn watch_command<T: Send + Default + 'static>(
     let target = target::spawn(command, environment, &inherited)
         .map_err(|error| Failure { code: error.exit_code(), text: error.to_string() })?;
     let marks = agent.as_ref().map(Agent::marks).map_err(Clone::clone);
-    let watcher = Watcher::start(Settings { marks, ..settings(target.pid()) });
+    let watcher = Watcher::start(Settings { marks: Some(marks), ..settings(target.pid()) });
     let status = target::supervise(&target);
     let ended = Instant::now();
     let tell = move || {

@@ -56,8 +56,8 @@ pub struct Settings {
     pub until_verdict: bool,
     /// Where the recording goes.
     pub record: Destination,
-    /// The folder that processes of the run write marks to, where they were asked to; else why they were not.
-    pub marks: Result<PathBuf, String>,
+    /// The folder that processes of the run write marks to, or why there is none; `None` where nobody is to be asked.
+    pub marks: Option<Result<PathBuf, String>>,
     /// Looks at the live report.
     pub observers: Vec<Observer>,
     /// Seconds between two looks.
@@ -77,7 +77,7 @@ impl Settings {
             for_s: None,
             until_verdict: false,
             record: Destination::Nowhere,
-            marks: Err(String::new()),
+            marks: None,
             observers: Vec::new(),
             review_every_s: REVIEW_EVERY_S,
             notices: true,
@@ -137,11 +137,16 @@ impl Watch {
             rank: rank(),
             signal: Signal::AnonShmem,
         };
+        let (folder, unmarked) = match settings.marks.take() {
+            Some(Ok(folder)) => (Some(folder), None),
+            Some(Err(why)) => (None, Some(why)),
+            None => (None, None),
+        };
         let destination = std::mem::replace(&mut settings.record, Destination::Nowhere);
         let mut watch = Self {
             schedule: Schedule::new(settings.interval_s),
             recorder: Recorder::open(destination, &info),
-            marks: settings.marks.as_ref().ok().map(|folder| Marks::new(folder.clone(), clock.start_ns())),
+            marks: folder.map(|folder| Marks::new(folder, clock.start_ns())),
             heard_s: 0.0,
             settings,
             clock,
@@ -157,9 +162,7 @@ impl Watch {
         if let Some(trouble) = trouble {
             watch.note(0.0, NoteKind::Unavailable, format!("the run: {trouble}"));
         }
-        if let Err(why) = watch.settings.marks.clone()
-            && !why.is_empty()
-        {
+        if let Some(why) = unmarked {
             watch.note(0.0, NoteKind::Unavailable, why);
         }
         Ok(watch)
