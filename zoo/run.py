@@ -94,7 +94,8 @@ def row(entry: dict) -> list:
     verdict = j["said"] + ("" if j["verdict"] == RIGHT else f" ({j['verdict']})")
     rates = [tables.per_minute(j[rate], j["unit"]) for rate in ("said_rate", "true_rate")]
     notice = entry.get("notice_s")
-    return [*name, verdict, j["cls"], j["process"], j["kind"], j["rate"], *rates, j["steps"], j["phase"], None if notice is None else f"{notice:.0f}"]
+    last = [j["steps"], j["phase"], None if notice is None else f"{notice:.0f}"]
+    return [*name, verdict, j["cls"], j["process"], j["kind"], j["rate"], *rates, *last]
 
 
 def report(entries: list[dict], aspects: tuple[str, ...]) -> str:

@@ -24,6 +24,22 @@ else:
 __all__ = ["CleanupCallback", "LoggingCallback", "LowtideCallback"]
 
 
+class _Steps:
+    """Whether a batch had an optimizer step: there is none while gradients are accumulated."""
+
+    def __init__(self) -> None:
+        self._global_step = 0
+
+    def begin(self, trainer: Any) -> None:
+        """Training begins, perhaps from a checkpoint."""
+        self._global_step = trainer.global_step
+
+    def taken(self, trainer: Any) -> bool:
+        """Whether there was one since this was last asked."""
+        before, self._global_step = self._global_step, trainer.global_step
+        return bool(before != self._global_step)
+
+
 class LowtideCallback(Callback):
     """Marks steps, epochs and phases under `lowtide run`; else starts `lowtide attach` beside the process and shows its
     report at the end. `record`: where the recording goes; `limit`: for how long to watch (`2h`); `alone=False`: only marks.
@@ -34,11 +50,11 @@ class LowtideCallback(Callback):
     def __init__(self, record: Optional[str] = None, limit: Optional[str] = None, alone: bool = True) -> None:
         self.off = False
         self._progress = Progress(record, limit, alone)
-        self._global_step = 0
+        self._steps = _Steps()
 
     @quietly
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
-        self._global_step = trainer.global_step
+        self._steps.begin(trainer)
         self._progress.start(trainer.local_rank == 0)
 
     @quietly
@@ -47,8 +63,7 @@ class LowtideCallback(Callback):
 
     @quietly
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        if trainer.global_step != self._global_step:
-            self._global_step = trainer.global_step
+        if self._steps.taken(trainer):
             _scopes.step()
 
     @quietly
@@ -130,16 +145,15 @@ class CleanupCallback(Callback):
     def __init__(self, every: Union[int, str] = "auto") -> None:
         self.off = False
         self.cleanup = Cleanup(every)
-        self._global_step = 0
+        self._steps = _Steps()
 
     @quietly
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        self._global_step = trainer.global_step
+        self._steps.begin(trainer)
 
     @quietly
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        if trainer.global_step != self._global_step:
-            self._global_step = trainer.global_step
+        if self._steps.taken(trainer):
             self.cleanup.optimizers = list(trainer.optimizers)
             self.cleanup.step()
             self.cleanup.optimizers = []
