@@ -10,12 +10,14 @@ use crate::temporary::Temporary;
 mod stale;
 
 /// The files, by their place.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 10] = [
     ("sitecustomize.py", include_str!("../agent/sitecustomize.py")),
     ("_lowtide/__init__.py", include_str!("../agent/_lowtide/__init__.py")),
     ("_lowtide/api.py", include_str!("../agent/_lowtide/api.py")),
     ("_lowtide/facts.py", include_str!("../agent/_lowtide/facts.py")),
+    ("_lowtide/frameworks.py", include_str!("../agent/_lowtide/frameworks.py")),
     ("_lowtide/hooks.py", include_str!("../agent/_lowtide/hooks.py")),
+    ("_lowtide/loaders.py", include_str!("../agent/_lowtide/loaders.py")),
     ("_lowtide/marks.py", include_str!("../agent/_lowtide/marks.py")),
     ("_lowtide/ring.py", include_str!("../agent/_lowtide/ring.py")),
     ("_lowtide/training.py", include_str!("../agent/_lowtide/training.py")),

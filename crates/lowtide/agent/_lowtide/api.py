@@ -1,8 +1,10 @@
 """What the package `lowtide` calls. Outside `lowtide run` there is no such module, and the package does nothing."""
 
+import operator
 import os
 
 from . import hooks
+from .ring import SCOPES
 
 
 def active():
@@ -14,13 +16,22 @@ def active():
 
 def begin(scope, name="", index=None):
     """`scope`: round, node, epoch or phase. One that is open already ends."""
-    if active():
-        hooks.training.said(scope, name, index)
+    if active() and scope in SCOPES:
+        hooks.training.said(scope, str(name), number(index))
+
+
+def number(index):
+    """Foreign values: what a mark cannot hold must not end all marks."""
+    try:
+        index = operator.index(index)
+    except TypeError:
+        return None
+    return index if 0 <= index < 1 << 62 else None
 
 
 def end(scope):
     """Ends a scope."""
-    if active():
+    if active() and scope in SCOPES:
         hooks.training.unsaid(scope)
 
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import mmap
 import sys
 import time
 
@@ -22,40 +23,68 @@ class MallInfo2(ctypes.Structure):
     ]
 
 
+class MallInfo(ctypes.Structure):
+    """mallinfo(3), all others: the same in ints, which wrap."""
+
+    _fields_ = [(name, ctypes.c_uint) for name, _ in MallInfo2._fields_]
+
+
+def heap(libc=None):
+    """A function that gives (used, free) of the C heap in bytes; -1 what cannot be known."""
+    try:
+        libc = libc or ctypes.CDLL(None)
+    except OSError:
+        return lambda: (-1, -1)
+    new, old = getattr(libc, "mallinfo2", None), getattr(libc, "mallinfo", None)
+    if new is not None:
+        new.restype = MallInfo2
+        return lambda: sizes(new())
+    if old is not None:
+        old.restype = MallInfo
+        # Where all private memory is less than what the ints hold, nothing can have wrapped.
+        return lambda: sizes(old()) if data_size() <= UNKNOWN else (-1, -1)
+    return lambda: (-1, -1)
+
+
+def sizes(info):
+    return info.uordblks + info.hblkhd, info.fordblks
+
+
+def data_size():
+    """Bytes of private writable memory: `data` of /proc/self/statm, proc(5)."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[5]) * mmap.PAGESIZE
+    except (OSError, ValueError, IndexError):
+        return UNKNOWN + 1
+
+
 class Facts:
     """What can be had in this process."""
 
     def __init__(self):
-        self.heap = None
         self.next_s = self.count_cost_s = 0.0
-        try:
-            libc = ctypes.CDLL(None)
-            # The older mallinfo counts in ints that wrap at 2 GiB: worse than nothing.
-            self.heap = libc.mallinfo2
-            self.heap.restype = MallInfo2
-        except (OSError, AttributeError):
-            pass
+        self.heap = heap()
 
     def due(self, now_s):
         """Whether facts beside a step are within their budget."""
         return now_s >= self.next_s
 
     def take(self, boundary):
-        """(flags, facts). At boundaries also what costs more."""
+        """(flags, facts, devices). At boundaries also what costs more."""
         start = time.perf_counter()
-        used = free = objects = -1
-        if self.heap is not None:
-            info = self.heap()
-            used, free = info.uordblks + info.hblkhd, info.fordblks
+        objects = -1
+        used, free = self.heap()
         if boundary and self.count_cost_s < COUNT_S:
             began = time.perf_counter()
             objects = len(gc.get_objects())
             self.count_cost_s = time.perf_counter() - began
         flags = 2 | 4 | (1 if gc.isenabled() else 0)
         facts = (gc.get_stats()[2]["collections"] & UNKNOWN, used, free, objects, workers(), compiled())
+        cuda = devices()
         end = time.perf_counter()
         self.next_s = end + (end - start) / SHARE
-        return flags, facts
+        return flags, facts, cuda
 
 
 def devices():
@@ -65,7 +94,9 @@ def devices():
     if cuda is None or not cuda.is_initialized():
         return []
     return [
-        (i, cuda.memory_allocated(i), cuda.memory_reserved(i), cuda.max_memory_allocated(i)) for i in range(cuda.device_count())
+        (i, cuda.memory_allocated(i), reserved, cuda.max_memory_allocated(i))
+        for i, reserved in ((i, cuda.memory_reserved(i)) for i in range(cuda.device_count()))
+        if reserved or cuda.max_memory_reserved(i)  # the others' devices on this machine are not this process's
     ]
 
 

@@ -5,6 +5,7 @@ import sys
 from _thread import _local  # `threading` takes longer to import than all of this
 
 training = None
+_made = {}
 _depth = _local()
 
 
@@ -33,7 +34,8 @@ def state():
         from .marks import Marks
         from .training import Training
 
-        training = Training(Marks(os.environ["LOWTIDE_MARKS"]))
+        # One, whichever thread is first.
+        training = _made.setdefault("training", Training(Marks(os.environ["LOWTIDE_MARKS"])))
     return training
 
 
@@ -144,15 +146,24 @@ def patch_loader(module):
 
     @wraps(begin)
     def __iter__(self):
-        guarded(known.iterates, self)
-        return begin(self)
+        iteration = guarded(known.iterates, self)
+        result = begin(self)
+        try:
+            result._lowtide = iteration
+        except AttributeError:  # an iterator of a subclass, with slots
+            pass
+        return result
 
     @wraps(following)
     def __next__(self):
+        iteration = getattr(self, "_lowtide", None)
+        if iteration is not None:
+            guarded(known.fetches, iteration)
         try:
             return following(self)
         except StopIteration:
-            guarded(known.exhausted)
+            if iteration is not None:
+                guarded(known.exhausted, iteration)
             raise
 
     loader.__iter__ = __iter__
@@ -162,8 +173,26 @@ def patch_loader(module):
         iterator.next = __next__
 
 
+def framework(name):
+    """The patch of a framework's module, in a file that only those read who use one."""
+
+    def patch(module):
+        from . import frameworks
+
+        getattr(frameworks, name)(module, state())
+
+    return patch
+
+
 PATCHES = {
     "torch.optim.optimizer": patch_optimizer,
     "torch.nn.modules.module": patch_module,
     "torch.utils.data.dataloader": patch_loader,
+    "transformers.trainer": framework("trainer"),
+    "transformers.trainer_callback": framework("callbacks"),
 }
+for _package in ("lightning.pytorch", "pytorch_lightning"):
+    PATCHES[_package + ".loops.evaluation_loop"] = framework("evaluation")
+    PATCHES[_package + ".loops.prediction_loop"] = framework("prediction")
+    PATCHES[_package + ".loops.fit_loop"] = framework("fit")
+    PATCHES[_package + ".trainer.trainer"] = framework("saving")

@@ -11,6 +11,7 @@ All numbers are little-endian. Header, 4096 bytes:
 then slots of 128 bytes, number n at place n modulo the number of slots. All times are CLOCK_MONOTONIC.
 """
 
+import itertools
 import mmap
 import os
 import struct
@@ -26,6 +27,7 @@ STEPS = struct.Struct("<QQ")
 REQUEST = struct.Struct("<QI")
 ANSWER = struct.Struct("<Qq")
 UNKNOWN = 0xFFFFFFFF
+SCOPES = {"round": 1, "node": 2, "epoch": 3, "phase": 4}
 
 
 def number(name):
@@ -49,6 +51,7 @@ class Ring:
             self.map = mmap.mmap(fd, SIZE)
         finally:
             os.close(fd)
+        self.numbers = itertools.count()  # takes one in one go, whatever thread or signal handler comes between
         self.written = 0
         torch = getattr(sys.modules.get("torch"), "__version__", "")
         header = struct.pack(
@@ -76,8 +79,7 @@ class Ring:
 
     def write(self, t_ns, kind, scope, text, flags, steps, index, facts):
         """One mark. `facts`: (gc_full, heap_used, heap_free, gc_objects, workers, compiled)."""
-        n = self.written
-        self.written = n + 1
+        n = next(self.numbers)
         text = text[:48] if isinstance(text, bytes) else cut(text, 48)
         gc_full, used, free, objects, workers, compiled = facts
         SLOT.pack_into(
@@ -100,7 +102,9 @@ class Ring:
             text,
             n + 1,
         )
-        U64.pack_into(self.map, 32, n + 1)
+        if n >= self.written:
+            self.written = n + 1
+            U64.pack_into(self.map, 32, n + 1)
 
     def stepped(self, steps, t_ns):
         STEPS.pack_into(self.map, 40, steps, t_ns)

@@ -31,7 +31,17 @@ def read(path: Path) -> dict:
             }
         )
     state = struct.unpack_from("<I", data, 68)[0]
-    return {"magic": data[:8], "pid": pid, "written": written, "steps": steps, "last": last * 1e-9, "state": state, "marks": marks}
+    role = data[72:96].rstrip(b"\0").decode()
+    return {
+        "magic": data[:8],
+        "pid": pid,
+        "role": role,
+        "written": written,
+        "steps": steps,
+        "last": last * 1e-9,
+        "state": state,
+        "marks": marks,
+    }
 
 
 def rings(folder: Path) -> list[dict]:

@@ -85,6 +85,83 @@ for epoch in range(3):
     assert [steps for name, steps in phases if name == "validation"] == [10, 20, 30]
 
 
+@pytest.mark.parametrize("batches", [99, 1])
+@pytest.mark.parametrize("before_the_step", [True, False])
+def test_a_validation_inside_an_epoch_begins_none(tmp_path, batches, before_the_step):
+    ring = run(
+        tmp_path,
+        f"""
+def validate():
+    model.eval()
+    for i, (x, y) in enumerate(val):
+        model(x)
+        if i + 1 == {batches}: break
+    model.train()
+model.train()
+for epoch in range(3):
+    for i, (x, y) in enumerate(train):
+        if i == 4 and {before_the_step}: validate()
+        step(x, y)
+        if i == 4 and not {before_the_step}: validate()
+""",
+    )[0]
+    at = 4 if before_the_step else 5
+    assert begins(ring, "epoch") == [(0, 0), (1, 10), (2, 20)]
+    assert [steps for name, steps in begins(ring, "phase") if name == "validation"] == [at, at + 10, at + 20]
+
+
+def test_a_validation_that_is_only_a_loop_inside_an_epoch(tmp_path):
+    ring = run(
+        tmp_path,
+        """
+for epoch in range(3):
+    for i, (x, y) in enumerate(train):
+        step(x, y)
+        if i == 4:
+            for a, b in val: model(a)
+""",
+    )[0]
+    assert begins(ring, "epoch") == [(0, 0), (1, 10), (2, 20)]
+    assert [steps for name, steps in begins(ring, "phase") if name == "validation"] == [5, 15, 25]
+
+
+def test_two_loaders_side_by_side_are_one_epoch(tmp_path):
+    ring = run(
+        tmp_path,
+        """
+for epoch in range(2):
+    for (x, y), _ in zip(train, DataLoader(data, batch_size=1)): step(x, y)
+other = TensorDataset(torch.randn(80, 8))
+for (x, y), _ in zip(train, DataLoader(other, batch_size=4)): step(x, y)
+""",
+    )[0]
+    assert (ring["steps"], len(begins(ring, "epoch"))) == (30, 3)
+
+
+@pytest.mark.parametrize(
+    ("choice", "steps"), [("first", 10), ("any", 15), ("1", 10), ("2", 5), ("dataloader", 10), ("nonsense", 10)]
+)
+def test_the_user_chooses_what_a_step_is(tmp_path, choice, steps):
+    ring = run(
+        tmp_path,
+        """
+other = torch.nn.Linear(8, 2)
+second = torch.optim.SGD(other.parameters(), lr=0.1)
+model.train()
+for i, (x, y) in enumerate(train):
+    step(x, y)
+    if i % 2: second.step()
+model.eval()
+for x, y in val: model(x)
+""",
+        LOWTIDE_STEP=choice,
+    )[0]
+    assert ring["steps"] == steps
+    if choice != "2":  # whose model is another one
+        assert begins(ring, "phase")[-1] == ("validation", steps)
+    assert len(begins(ring, "epoch")) == 1
+
+
 def test_data_that_is_trained_on_and_evaluated_on(tmp_path):
     ring = run(
         tmp_path,
@@ -178,6 +255,26 @@ for epoch in range(2):
     assert ("warm-up", 0) in begins(ring, "phase")
 
 
+def test_marks_of_threads_and_odd_values_are_whole(tmp_path):
+    ring = run(
+        tmp_path,
+        """
+import sys, threading
+from _lowtide import api
+sys.setswitchinterval(1e-6)
+api.begin("phase", "first")
+def mark():
+    for i in range(300): api.begin("node", "n", i)
+threads = [threading.Thread(target=mark) for _ in range(8)]
+for t in threads: t.start()
+for t in threads: t.join()
+for odd in (-5, 2**70, 1.5, "x"): api.begin("epoch", None, odd)
+api.begin("chapter", "one"); api.end("chapter")
+""",
+    )[0]  # the reader refuses a slot that is not whole
+    assert (ring["state"], ring["written"]) == (1, 1 + 1 + 8 * 300 + 4)
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_workers_and_children(tmp_path, method):
     rings = run(
@@ -195,7 +292,8 @@ if __name__ == "__main__":
     assert process.exitcode == 0
 """,
     )
-    assert [ring["steps"] for ring in rings if ring["steps"]] == [20, 10]
+    role = {"fork": "forked", "spawn": "spawned"}[method]
+    assert [(ring["steps"], ring["role"]) for ring in rings if ring["steps"]] == [(20, "main"), (10, role)]
 
 
 def test_what_the_run_saves_and_compiles_is_its_own(tmp_path):

@@ -1,0 +1,95 @@
+"""What HF Trainer and Lightning say of themselves: their evaluations, checkpoints and epochs, by the methods that run them.
+
+A class or a method that is not there in some version is left out: then torch's own events tell, as without a framework.
+"""
+
+from .hooks import guarded, wraps
+
+
+def wrapped(kind, name, make):
+    """Replaces a method of a class by `make(method)`."""
+    method = None if kind is None else kind.__dict__.get(name)
+    if method is not None:
+        setattr(kind, name, wraps(method)(make(method)))
+
+
+def phase(known, kind, name, phase_of):
+    """All of a method is a phase, called `phase_of(self)`; what surrounds it goes on afterwards."""
+
+    def make(method):
+        def wrapper(self, *args, **kwargs):
+            before = guarded(lambda: known.enters(phase_of(self)))
+            try:
+                return method(self, *args, **kwargs)
+            finally:
+                if before is not None:
+                    guarded(known.leaves, *before)
+
+        return wrapper
+
+    wrapped(kind, name, make)
+
+
+def ends(known, kind, name):
+    """With a method training by the framework ends."""
+
+    def make(method):
+        def wrapper(self, *args, **kwargs):
+            try:
+                return method(self, *args, **kwargs)
+            finally:
+                guarded(known.fit_ended)
+
+        return wrapper
+
+    wrapped(kind, name, make)
+
+
+def epochs(known, kind, name, index_of):
+    """At the beginning of a method an epoch begins: number `index_of(self, *args)`."""
+
+    def make(method):
+        def wrapper(self, *args, **kwargs):
+            guarded(lambda: known.epoch_begins(index_of(self, *args)))
+            return method(self, *args, **kwargs)
+
+        return wrapper
+
+    wrapped(kind, name, make)
+
+
+def trainer(module, known):
+    kind = getattr(module, "Trainer", None)
+    phase(known, kind, "evaluate", lambda self: "validation")
+    phase(known, kind, "predict", lambda self: "test")
+    phase(known, kind, "_save_checkpoint", lambda self: "checkpoint")
+    ends(known, kind, "train")
+
+
+def callbacks(module, known):
+    # `state.epoch` is a fraction of the data seen, and what is added up in floats may lie a little below its epoch.
+    kind = getattr(module, "CallbackHandler", None)
+    epochs(known, kind, "on_epoch_begin", lambda self, args, state, *_: int((state.epoch or 0) + 1e-6))
+
+
+def evaluation(module, known):
+    def name(loop):
+        if getattr(loop.trainer, "sanity_checking", False):
+            return "sanity check"
+        return "test" if getattr(loop.trainer, "testing", False) else "validation"
+
+    phase(known, getattr(module, "_EvaluationLoop", None), "run", name)
+
+
+def prediction(module, known):
+    phase(known, getattr(module, "_PredictionLoop", None), "run", lambda loop: "predict")
+
+
+def fit(module, known):
+    kind = getattr(module, "_FitLoop", None)
+    epochs(known, kind, "on_advance_start", lambda loop: int(loop.trainer.current_epoch))
+    ends(known, kind, "run")
+
+
+def saving(module, known):
+    phase(known, getattr(module, "Trainer", None), "save_checkpoint", lambda trainer: "checkpoint")
