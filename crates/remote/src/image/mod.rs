@@ -1,0 +1,364 @@
+//! A process's memory as it is read: on demand, 64 KiB at a time, each byte once.
+//!
+//! Data that nobody asks for (the contents of tensors, above all) is never touched: on training processes that is most of
+//! the memory. Nothing outside the maps is ever read, and no device.
+
+mod store;
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::maps::Maps;
+use crate::source::Source;
+use store::{CLUSTER, Cluster, END, Store, WHOLE};
+
+pub(crate) use store::PAGE;
+
+/// Clusters are filled under one of so many locks, so that no two threads read the same one.
+const LOCKS: usize = 64;
+
+/// A process's memory. Any number of threads may read it at once.
+pub struct Image {
+    maps: Maps,
+    source: Box<dyn Source>,
+    store: Store,
+    filling: [Mutex<()>; LOCKS],
+    budget: u64,
+    read: AtomicU64,
+    spent: AtomicBool,
+    failed: OnceLock<(u64, io::Error)>,
+}
+
+/// Why an image no longer gives what is there.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    /// More was asked for than allowed.
+    #[error("more than {budget} bytes would have to be read; allow more, or look at a smaller process")]
+    Budget {
+        /// How many bytes were allowed.
+        budget: u64,
+    },
+    /// The source failed: the process ended, or the time of the stop is over.
+    #[error("reading at address {address:#x} failed: {why}")]
+    Source {
+        /// Where.
+        address: u64,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Image {
+    /// An image that may read everything.
+    #[must_use]
+    pub fn new(source: impl Source + 'static, maps: Maps) -> Self {
+        Self {
+            maps,
+            source: Box::new(source),
+            store: Store::new(),
+            filling: std::array::from_fn(|_| Mutex::default()),
+            budget: u64::MAX,
+            read: AtomicU64::new(0),
+            spent: AtomicBool::new(false),
+            failed: OnceLock::new(),
+        }
+    }
+
+    /// Bounds the memory that the image may hold, in bytes. What would need more is refused ([`Image::trouble`] says so);
+    /// what was read stays readable.
+    #[must_use]
+    pub fn with_budget(mut self, bytes: u64) -> Self {
+        self.budget = bytes;
+        self
+    }
+
+    /// What is mapped where.
+    #[must_use]
+    pub fn maps(&self) -> &Maps {
+        &self.maps
+    }
+
+    /// Bytes read from the process so far.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    /// Whether something that is there could not be read, and why. A page that the kernel refuses is no trouble.
+    #[must_use]
+    pub fn trouble(&self) -> Option<Trouble> {
+        if let Some((address, source)) = self.failed.get() {
+            return Some(Trouble::Source { address: *address, why: source.to_string() });
+        }
+        self.spent.load(Ordering::Relaxed).then_some(Trouble::Budget { budget: self.budget })
+    }
+
+    /// Copies bytes out; `None` unless all of them are there.
+    #[must_use]
+    pub fn read(&self, address: u64, out: &mut [u8]) -> Option<()> {
+        let mut at = address;
+        let mut rest = out;
+        while !rest.is_empty() {
+            let here = rest.len().min(CLUSTER - at as usize % CLUSTER);
+            let (now, later) = rest.split_at_mut(here);
+            now.copy_from_slice(self.inside(at, here)?);
+            at = at.checked_add(here as u64)?;
+            rest = later;
+        }
+        Some(())
+    }
+
+    /// `len` bytes, without a copy where they lie within 64 KiB. A length that does not fit its map is refused at once.
+    #[must_use]
+    pub fn bytes(&self, address: u64, len: usize) -> Option<Cow<'_, [u8]>> {
+        if len <= CLUSTER - address as usize % CLUSTER {
+            return self.inside(address, len).map(Cow::Borrowed);
+        }
+        if !self.is_mapped(address, len as u64) {
+            return None;
+        }
+        let mut bytes = vec![0; len];
+        self.read(address, &mut bytes)?;
+        Some(Cow::Owned(bytes))
+    }
+
+    /// The bytes up to a NUL, which must come within `max` bytes.
+    #[must_use]
+    pub fn cstr(&self, address: u64, max: usize) -> Option<Cow<'_, [u8]>> {
+        let mut text: Cow<'_, [u8]> = Cow::Borrowed(&[]);
+        let mut at = address;
+        loop {
+            // By pages, since the text may end just before one that is not there.
+            let here = (PAGE - at % PAGE) as usize;
+            let piece = self.inside(at, here)?;
+            let end = piece.iter().position(|byte| *byte == 0);
+            let piece = &piece[..end.unwrap_or(here)];
+            if text.is_empty() {
+                text = Cow::Borrowed(piece);
+            } else {
+                text.to_mut().extend_from_slice(piece);
+            }
+            if text.len() > max {
+                return None;
+            }
+            if end.is_some() {
+                return Some(text);
+            }
+            at = at.checked_add(here as u64)?;
+        }
+    }
+
+    /// One byte.
+    #[inline]
+    #[must_use]
+    pub fn u8(&self, address: u64) -> Option<u8> {
+        self.array::<1>(address).map(|[byte]| byte)
+    }
+
+    /// Two bytes, little-endian, at any address; so are the others.
+    #[inline]
+    #[must_use]
+    pub fn u16(&self, address: u64) -> Option<u16> {
+        self.array(address).map(u16::from_le_bytes)
+    }
+
+    /// Four bytes.
+    #[inline]
+    #[must_use]
+    pub fn u32(&self, address: u64) -> Option<u32> {
+        self.array(address).map(u32::from_le_bytes)
+    }
+
+    /// Eight bytes: a pointer, a `size_t`.
+    #[inline]
+    #[must_use]
+    pub fn u64(&self, address: u64) -> Option<u64> {
+        self.array(address).map(u64::from_le_bytes)
+    }
+
+    /// Four bytes, signed.
+    #[inline]
+    #[must_use]
+    pub fn i32(&self, address: u64) -> Option<i32> {
+        self.array(address).map(i32::from_le_bytes)
+    }
+
+    /// Eight bytes, signed: a `Py_ssize_t`.
+    #[inline]
+    #[must_use]
+    pub fn i64(&self, address: u64) -> Option<i64> {
+        self.array(address).map(i64::from_le_bytes)
+    }
+
+    /// A `double`.
+    #[inline]
+    #[must_use]
+    pub fn f64(&self, address: u64) -> Option<f64> {
+        self.array(address).map(f64::from_le_bytes)
+    }
+
+    /// So many bytes as an array.
+    #[inline]
+    #[must_use]
+    pub fn array<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+        if let Some(cluster) = self.store.get(address)
+            && let Some(bytes) = self.store.slice(cluster, address, N)
+        {
+            return bytes.try_into().ok();
+        }
+        self.array_slowly(address)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn array_slowly<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        self.read(address, &mut bytes)?;
+        Some(bytes)
+    }
+
+    /// Reads past the store, for a look at each byte once: gives how many bytes from `address` on were read, nothing of
+    /// which is kept. It stops at the end of the map and at an unreadable page.
+    #[must_use]
+    pub fn read_once(&self, address: u64, out: &mut [u8]) -> usize {
+        let Some(map) = self.maps.find(address).filter(|map| map.is_readable()) else { return 0 };
+        let len = usize::try_from(map.end - address).unwrap_or(usize::MAX).min(out.len());
+        let mut done = 0;
+        while done < len {
+            match self.source.read(address + done as u64, &mut out[done..len]) {
+                Ok(count) if count > 0 => done += count.min(len - done),
+                Ok(_) => break,
+                Err(error) => {
+                    self.note(address + done as u64, error);
+                    break;
+                }
+            }
+        }
+        self.read.fetch_add(done as u64, Ordering::Relaxed);
+        done
+    }
+
+    /// Whether all of these addresses are in readable maps.
+    #[must_use]
+    pub fn is_mapped(&self, address: u64, len: u64) -> bool {
+        let Some(end) = address.checked_add(len) else { return false };
+        let mut at = address;
+        for map in self.maps.overlapping(address..end).take_while(|map| map.is_readable()) {
+            if map.start > at {
+                return false;
+            }
+            at = map.end;
+        }
+        at >= end
+    }
+
+    /// Bytes within one cluster.
+    fn inside(&self, address: u64, len: usize) -> Option<&[u8]> {
+        if len == 0 {
+            return Some(&[]);
+        }
+        let cluster = match self.store.get(address) {
+            Some(cluster) => cluster,
+            None => self.fill(address)?,
+        };
+        self.store.slice(cluster, address, len)
+    }
+
+    /// Reads the cluster of an address; `None` where that is refused or the source fails, which is not remembered.
+    fn fill(&self, address: u64) -> Option<Cluster> {
+        if address >= END {
+            return None;
+        }
+        let base = address & !(CLUSTER as u64 - 1);
+        let lock = &self.filling[(base >> 16) as usize % LOCKS];
+        let _filling = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cluster) = self.store.get(base) {
+            return Some(cluster);
+        }
+        let wanted = self.mapped_pages(base);
+        if wanted == 0 {
+            // Not published: arbitrary words are looked up as addresses by the million, and each would need an entry.
+            return None;
+        }
+        if self.store.held() >= self.budget {
+            self.spent.store(true, Ordering::Relaxed);
+            return None;
+        }
+        let mut room = self.store.room();
+        match self.read_pages(base, wanted, &mut room) {
+            Ok(0) => {
+                self.store.give_back(room);
+                self.store.publish_nothing(base);
+            }
+            Ok(pages) => self.store.publish(base, room, pages),
+            Err(error) => {
+                self.store.give_back(room);
+                self.note(base, error);
+                return None;
+            }
+        }
+        self.store.get(base)
+    }
+
+    /// Which of a cluster's pages are in readable maps.
+    fn mapped_pages(&self, base: u64) -> u16 {
+        let end = base + CLUSTER as u64;
+        let mut pages = 0;
+        for map in self.maps.overlapping(base..end).filter(|map| map.is_readable()) {
+            let from = map.start.max(base).next_multiple_of(PAGE) - base;
+            let to = (map.end.min(end) & !(PAGE - 1)).saturating_sub(base);
+            if from < to {
+                pages |= store::span(from as usize, (to - from) as usize);
+            }
+        }
+        pages
+    }
+
+    /// Reads those pages of a cluster, and says which could be read.
+    fn read_pages(&self, base: u64, wanted: u16, room: &mut store::Room) -> io::Result<u16> {
+        let mut there = 0;
+        let mut at = 0;
+        while at < CLUSTER {
+            let left = wanted & (WHOLE.checked_shl((at >> 12) as u32).unwrap_or(0));
+            if left == 0 {
+                break;
+            }
+            at = (left.trailing_zeros() as usize) << 12;
+            let len = ((!(left >> (at >> 12))).trailing_zeros() as usize).min(16 - (at >> 12)) << 12;
+            let got = match self.source.read(base + at as u64, room.zeroed(at, len)) {
+                Ok(got) => got.min(len) & !(PAGE as usize - 1),
+                Err(error) if is_a_hole(&error) => 0,
+                Err(error) => return Err(error),
+            };
+            if got > 0 {
+                there |= store::span(at, got);
+                self.read.fetch_add(got as u64, Ordering::Relaxed);
+            }
+            // What stopped the read is one page; those after it may be there.
+            at += if got < len { got + PAGE as usize } else { got };
+        }
+        Ok(there)
+    }
+
+    fn note(&self, address: u64, error: io::Error) {
+        if !is_a_hole(&error) {
+            let _ = self.failed.set((address, error));
+        }
+    }
+}
+
+impl std::fmt::Debug for Image {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Image").field("maps", &self.maps.len()).field("read", &self.bytes_read()).finish_non_exhaustive()
+    }
+}
+
+/// What the kernel says of a page that is mapped and cannot be read (beyond the end of its file, poisoned, a device's).
+fn is_a_hole(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EIO | libc::EFAULT)) || error.kind() == io::ErrorKind::NotFound
+}
+
+#[cfg(test)]
+mod tests;

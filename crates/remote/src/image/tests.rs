@@ -1,0 +1,186 @@
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::maps::{Map, Perms};
+use crate::{Fake, Maps};
+
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 7 + at / 256) as u8).collect()
+}
+
+#[test]
+fn words_bytes_and_texts_are_read() {
+    let image = Fake::new().segment(0x7000_0000_1000, pattern(300_000)).word(0x7000_0000_1008, 0x1122_3344_5566_7788).image();
+    assert_eq!(image.u64(0x7000_0000_1008), Some(0x1122_3344_5566_7788));
+    assert_eq!(image.u32(0x7000_0000_1008), Some(0x5566_7788));
+    assert_eq!(image.u16(0x7000_0000_100e), Some(0x1122));
+    assert_eq!(image.u8(0x7000_0000_100f), Some(0x11));
+    // Across the end of a cluster.
+    let edge = 0x7000_0001_0000 - 3;
+    let at = (edge - 0x7000_0000_1000) as usize;
+    assert_eq!(image.array::<8>(edge).unwrap(), pattern(300_000)[at..at + 8]);
+    let long = image.bytes(0x7000_0000_2000, 200_000).unwrap();
+    assert_eq!(long, &pattern(300_000)[4096..204_096]);
+    assert!(matches!(image.bytes(0x7000_0000_2000, 100).unwrap(), Cow::Borrowed(_)));
+    assert!(image.trouble().is_none());
+}
+
+#[test]
+fn a_text_ends_at_its_nul_or_is_refused() {
+    let mut bytes = vec![b'a'; 8192];
+    bytes[..6].copy_from_slice(b"hello\0");
+    bytes[5000] = 0;
+    let image = Fake::new().segment(0x10000, bytes).image();
+    assert_eq!(image.cstr(0x10000, 64).unwrap(), &b"hello"[..]);
+    assert_eq!(image.cstr(0x10006, 8192).unwrap().len(), 4994);
+    assert!(image.cstr(0x10006, 4993).is_none(), "longer than allowed");
+    assert!(image.cstr(0x10000 + 5001, 8192).is_none(), "no end before the end of the map");
+}
+
+#[test]
+fn nothing_outside_the_maps_is_asked_for() {
+    #[derive(Default)]
+    struct Asked(Mutex<Vec<(u64, usize)>>);
+    impl Source for Arc<Asked> {
+        fn read(&self, address: u64, out: &mut [u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().push((address, out.len()));
+            Ok(out.len())
+        }
+    }
+    let perms = Perms { read: true, ..Perms::default() };
+    let map = |start, end, perms| Map { start, end, perms, ..Map::default() };
+    let maps = Maps::new(vec![
+        map(0x1_1000, 0x1_3000, perms),
+        map(0x1_3000, 0x1_4000, Perms::default()),
+        map(0x1_4000, 0x2_1000, perms),
+        Map { path: Some(b"/dev/nvidia0".as_slice().into()), ..map(0x2_1000, 0x2_2000, perms) },
+    ]);
+    let asked = Arc::new(Asked::default());
+    let image = Image::new(Arc::clone(&asked), maps);
+    for address in (0..0x4_0000).step_by(512).chain([u64::MAX - 3, END - 4, END, 1 << 63]) {
+        let _ = image.u64(address);
+    }
+    assert_eq!(*asked.0.lock().unwrap(), [(0x1_1000, 0x2000), (0x1_4000, 0xc000), (0x2_0000, 0x1000)]);
+    assert_eq!(image.bytes_read(), 0xf000);
+    assert!(image.u64(0x1_2ffc).is_none(), "half of it is not readable");
+    assert!(image.u64(0x1_fffc).is_some(), "across clusters");
+}
+
+#[test]
+fn a_hole_costs_its_page_only() {
+    struct Holed;
+    impl Source for Holed {
+        fn read(&self, address: u64, out: &mut [u8]) -> io::Result<usize> {
+            let hole = 0x1_3000_u64;
+            if (hole..hole + PAGE).contains(&address) {
+                return Err(io::Error::from_raw_os_error(libc::EIO));
+            }
+            Ok(if address < hole { out.len().min((hole - address) as usize) } else { out.len() })
+        }
+    }
+    let maps = Maps::parse(b"10000-20000 rw-p 0 0:0 0");
+    let image = Image::new(Holed, maps);
+    assert!(image.u64(0x1_0000).is_some() && image.u64(0x1_2ff8).is_some() && image.u64(0x1_4000).is_some());
+    assert!(image.u64(0x1_3000).is_none() && image.u64(0x1_2ffc).is_none());
+    assert!(image.trouble().is_none());
+    assert_eq!(image.bytes_read(), 0xf000);
+}
+
+#[test]
+fn a_source_that_fails_is_told_and_asked_again() {
+    struct Late(AtomicBool);
+    impl Source for Arc<Late> {
+        fn read(&self, _: u64, out: &mut [u8]) -> io::Result<usize> {
+            if self.0.load(Ordering::Relaxed) { Ok(out.len()) } else { Err(io::Error::other("time is over")) }
+        }
+    }
+    let late = Arc::new(Late(AtomicBool::new(false)));
+    let image = Image::new(Arc::clone(&late), Maps::parse(b"10000-20000 rw-p 0 0:0 0"));
+    assert!(image.u64(0x1_0000).is_none());
+    assert!(image.trouble().unwrap().to_string().contains("time is over"));
+    late.0.store(true, Ordering::Relaxed);
+    assert_eq!(image.u64(0x1_0000), Some(0));
+}
+
+#[test]
+fn the_budget_is_kept_and_what_was_read_stays() {
+    let image = Fake::new().segment(0x10_0000, vec![1; 1 << 20]).image().with_budget(4 * CLUSTER as u64);
+    let got = (0..16).filter(|cluster| image.u8(0x10_0000 + cluster * CLUSTER as u64).is_some()).count();
+    assert!((3..=4).contains(&got), "{got}");
+    assert!(matches!(image.trouble(), Some(Trouble::Budget { .. })));
+    assert_eq!(image.u8(0x10_0000), Some(1));
+    assert!(image.bytes_read() <= 4 * CLUSTER as u64);
+}
+
+#[test]
+fn an_absurd_length_takes_no_memory() {
+    let image = Fake::new().segment(0x10000, vec![0; 4096]).image();
+    assert!(image.bytes(0x10000, usize::MAX).is_none());
+    assert!(image.bytes(0x10000, 1 << 45).is_none());
+    assert!(image.bytes(u64::MAX - 8, 1 << 20).is_none());
+    assert!(image.bytes(u64::MAX, 1).is_none());
+}
+
+#[test]
+fn threads_read_each_cluster_once() {
+    let image = Fake::new().segment(0x10_0000, pattern(8 << 20)).image();
+    let sums: Vec<u64> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| (0..(8_u64 << 20)).step_by(8).map(|at| image.u64(0x10_0000 + at).unwrap() % 251).sum::<u64>())
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(sums.iter().all(|sum| *sum == sums[0]));
+    assert_eq!(image.bytes_read(), 8 << 20);
+}
+
+#[test]
+fn reading_once_keeps_nothing() {
+    let image = Fake::new().segment(0x10000, pattern(1 << 20)).image();
+    let mut out = vec![0; 1 << 20];
+    assert_eq!(image.read_once(0x10000, &mut out), 1 << 20);
+    assert_eq!(out, pattern(1 << 20));
+    assert_eq!(image.read_once(0x10000 + (1 << 20) - 5, &mut out), 5);
+    assert_eq!(image.read_once(0x9000, &mut out), 0);
+    assert_eq!(image.store.held(), 0);
+}
+
+proptest! {
+    #[test]
+    fn it_agrees_with_a_plain_table(
+        segments in proptest::collection::vec((0_u64..64, 1_usize..80_000), 1..6),
+        reads in proptest::collection::vec((0_u64..(80 << 14), 0_usize..100_000), 1..40),
+    ) {
+        let mut fake = Fake::new();
+        for (place, len) in segments {
+            fake = fake.segment(place << 14, pattern(len));
+        }
+        let truth: Vec<(u64, Vec<u8>)> = fake.maps().iter().map(|segment| {
+            let mut bytes = vec![0; segment.len() as usize];
+            crate::source::read_all(&fake, segment.start, &mut bytes).unwrap();
+            (segment.start, bytes)
+        }).collect();
+        let image = fake.image();
+        for (address, len) in reads {
+            let mut want = Vec::new();
+            for (start, bytes) in &truth {
+                let next = address + want.len() as u64;
+                if let Some(from) = next.checked_sub(*start).filter(|from| *from < bytes.len() as u64) {
+                    let from = from as usize;
+                    want.extend_from_slice(&bytes[from..bytes.len().min(from + len - want.len())]);
+                }
+            }
+            let want = (want.len() == len).then_some(want);
+            let got = image.bytes(address, len).map(Cow::into_owned);
+            if len > 0 {
+                prop_assert_eq!(got, want);
+            }
+        }
+    }
+}

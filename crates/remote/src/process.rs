@@ -1,0 +1,314 @@
+//! A process on this machine, named for ever by its pid and start time.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::denied;
+use crate::elf::{self, Module, Symbol};
+use crate::error::Error;
+use crate::image::Image;
+use crate::maps::{Map, Maps};
+use crate::source::Source;
+use crate::stop::Stopped;
+
+/// A process whose memory we may read.
+#[derive(Clone, Debug)]
+pub struct Process {
+    root: PathBuf,
+    pid: u32,
+    start: u64,
+}
+
+impl Process {
+    /// Opens it, below a filesystem root (`/`, for what runs here), and checks that its memory may be read.
+    ///
+    /// # Errors
+    /// Where there is no such process, or its memory may not be read; the error says what to do.
+    pub fn open(root: &Path, pid: u32) -> Result<Self, Error> {
+        let mut process = Self { root: root.to_owned(), pid, start: 0 };
+        let stat = process.stat()?.ok_or(Error::Gone { pid })?;
+        if matches!(stat.state, b'Z' | b'X') {
+            return Err(Error::Zombie { pid });
+        }
+        process.start = stat.start;
+        process.memory()?;
+        Ok(process)
+    }
+
+    /// Its pid.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// When it started, in clock ticks after boot: with the pid, its name for ever.
+    #[must_use]
+    pub fn start_ticks(&self) -> u64 {
+        self.start
+    }
+
+    /// Fails unless it is still there and still the same.
+    ///
+    /// # Errors
+    /// [`Error::Gone`], [`Error::Reused`] or [`Error::Zombie`].
+    pub fn check(&self) -> Result<(), Error> {
+        match self.stat()? {
+            None => Err(Error::Gone { pid: self.pid }),
+            Some(stat) if stat.start != self.start => Err(Error::Reused { pid: self.pid }),
+            Some(stat) if matches!(stat.state, b'Z' | b'X') => Err(Error::Zombie { pid: self.pid }),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// The program that it runs, as the kernel names it; `None` where that is hidden.
+    #[must_use]
+    pub fn exe(&self) -> Option<PathBuf> {
+        fs::read_link(self.file("exe")).ok()
+    }
+
+    /// Its threads.
+    ///
+    /// # Errors
+    /// Where it has ended.
+    pub fn threads(&self) -> Result<Vec<u32>, Error> {
+        let path = self.file("task");
+        let entries = fs::read_dir(&path).map_err(|source| self.failure(path, source))?;
+        Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+    }
+
+    /// What is mapped where, now.
+    ///
+    /// # Errors
+    /// Where it has ended or may not be read.
+    pub fn maps(&self) -> Result<Maps, Error> {
+        let path = self.file("maps");
+        let bytes = fs::read(&path).map_err(|source| self.failure(path, source))?;
+        let maps = Maps::parse(&bytes);
+        if maps.is_empty() {
+            self.check()?;
+            return Err(Error::NoMemory { pid: self.pid });
+        }
+        Ok(maps)
+    }
+
+    /// Its memory as it runs. What is read at two moments need not fit together: for anything that changes, use
+    /// [`Process::stop`].
+    ///
+    /// # Errors
+    /// Where it has ended or may not be read.
+    pub fn image(&self) -> Result<Image, Error> {
+        let memory = self.memory()?;
+        // The memory was opened of whoever had the pid at that time.
+        self.check()?;
+        Ok(Image::new(Running { memory }, self.maps()?))
+    }
+
+    /// Stops all its threads until the result is dropped, but no longer than `budget`.
+    ///
+    /// # Errors
+    /// Where it has ended, may not be traced, is traced by somebody else, or does not stop in time.
+    pub fn stop(&self, budget: Duration) -> Result<Stopped, Error> {
+        Stopped::new(self, budget)
+    }
+
+    /// The ELF file behind a map, with its place in memory.
+    ///
+    /// # Errors
+    /// Where the file cannot be opened, or is no ELF file.
+    pub fn module(&self, maps: &Maps, map: &Map) -> Result<Module, Error> {
+        let (path, file) = self.mapped_file(map)?;
+        Module::new(Box::new(file), maps, map).map_err(|what| Error::Format { path, place: what.place, what: what.what })
+    }
+
+    /// The first module that has one of these symbols, in the order of `names`; the program itself is looked at first,
+    /// then the libraries, those with the fewest bytes first.
+    #[must_use]
+    pub fn find_symbol(&self, maps: &Maps, names: &[&str]) -> Option<(Module, Symbol)> {
+        let exe = self.exe();
+        let is_exe = |map: &Map| exe.as_deref().is_some_and(|exe| map.path.as_deref() == Some(exe.as_os_str().as_bytes()));
+        let mut files = elf::files(maps);
+        files.sort_by_key(|map| {
+            (!is_exe(map), self.mapped_file(map).ok().and_then(|(_, file)| Some(file.metadata().ok()?.len())))
+        });
+        files.into_iter().find_map(|map| {
+            let module = self.module(maps, map).ok()?;
+            let symbol = module.symbols(names).ok()?.into_iter().flatten().next()?;
+            Some((module, symbol))
+        })
+    }
+
+    /// Opens the file behind a map: by its path as the process sees it, where that is still the same file, else through
+    /// `map_files`, which also has deleted ones but needs a capability.
+    fn mapped_file(&self, map: &Map) -> Result<(PathBuf, File), Error> {
+        use std::os::unix::fs::MetadataExt;
+        let name = map.path.as_deref().unwrap_or_default();
+        let name = Path::new(OsStr::from_bytes(name));
+        let seen = self.file("root").join(name.strip_prefix("/").unwrap_or(name));
+        if !map.deleted
+            && map.is_file()
+            && let Ok(file) = File::open(&seen)
+            && file.metadata().is_ok_and(|meta| meta.is_file() && meta.ino() == map.inode)
+        {
+            return Ok((seen, file));
+        }
+        let path = self.file("map_files").join(format!("{:x}-{:x}", map.start, map.end));
+        match File::open(&path) {
+            Ok(file) => Ok((path, file)),
+            Err(source) => Err(Error::Io { path: if map.is_file() { seen } else { path }, source }),
+        }
+    }
+
+    /// `/proc/PID/mem`. It stays tied to the memory that the process has now, whoever gets the pid later.
+    pub(crate) fn memory(&self) -> Result<File, Error> {
+        let path = self.file("mem");
+        File::open(&path).map_err(|source| self.failure(path, source))
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.root.join("proc").join(self.pid.to_string()).join(name)
+    }
+
+    /// State and start time; `None` where it is gone.
+    fn stat(&self) -> Result<Option<Stat>, Error> {
+        self.read_stat(self.file("stat"))
+    }
+
+    /// The same of one of its threads.
+    pub(crate) fn thread_stat(&self, thread: u32) -> Result<Option<Stat>, Error> {
+        self.read_stat(self.file(&format!("task/{thread}/stat")))
+    }
+
+    fn read_stat(&self, path: PathBuf) -> Result<Option<Stat>, Error> {
+        match fs::read(&path) {
+            Ok(bytes) => match Stat::parse(&bytes) {
+                Some(stat) => Ok(Some(stat)),
+                None => Err(Error::Format { path, place: "line 1".into(), what: "not in the format of proc(5)".into() }),
+            },
+            Err(error) if is_gone(&error) => Ok(None),
+            Err(source) => Err(Error::Io { path, source }),
+        }
+    }
+
+    /// What a refusal to trace one of its threads means.
+    pub(crate) fn refused(&self, thread: u32, error: io::Error) -> Error {
+        if let Err(gone) = self.check() {
+            return gone;
+        }
+        let status = fs::read_to_string(self.file(&format!("task/{thread}/status"))).unwrap_or_default();
+        let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:")?.trim().parse().ok());
+        match tracer {
+            // It may be one that is not seen from here, but then it is 0 as well, and the refusal tells nothing more.
+            Some(tracer) if tracer != 0 => {
+                let command = fs::read_to_string(self.root.join(format!("proc/{tracer}/comm"))).ok();
+                Error::Traced { pid: self.pid, tracer, command: command.map(|name| name.trim().to_owned()) }
+            }
+            _ if error.kind() == io::ErrorKind::PermissionDenied => {
+                Error::Denied { pid: self.pid, why: denied::why(&self.root, self.pid) }
+            }
+            _ => Error::Io { path: PathBuf::from(format!("thread {thread}, by ptrace,")), source: error },
+        }
+    }
+
+    /// What a thread does, in words.
+    pub(crate) fn doing(&self, thread: u32) -> String {
+        match self.thread_stat(thread).ok().flatten().map(|stat| stat.state) {
+            Some(b'D') => "in a system call that cannot be interrupted (a disk, a network file system, a driver, vfork)".into(),
+            Some(state) => format!("in state {}", char::from(state)),
+            None => "ending".into(),
+        }
+    }
+
+    /// What a failure to open one of its files means.
+    fn failure(&self, path: PathBuf, source: io::Error) -> Error {
+        if is_gone(&source) {
+            return self.check().err().unwrap_or(Error::NoMemory { pid: self.pid });
+        }
+        if source.kind() == io::ErrorKind::PermissionDenied {
+            return Error::Denied { pid: self.pid, why: denied::why(&self.root, self.pid) };
+        }
+        Error::Io { path, source }
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+}
+
+/// Memory of a process that runs.
+struct Running {
+    memory: File,
+}
+
+impl Source for Running {
+    fn read(&self, address: u64, out: &mut [u8]) -> io::Result<usize> {
+        read_memory(&self.memory, address, out)
+    }
+}
+
+/// Reads `/proc/PID/mem`, where nothing at all means that there is no memory any more.
+pub(crate) fn read_memory(memory: &File, address: u64, out: &mut [u8]) -> io::Result<usize> {
+    match memory.read(address, out)? {
+        0 if !out.is_empty() => Err(io::Error::other("the process has ended, or has replaced itself by another program")),
+        count => Ok(count),
+    }
+}
+
+/// What we need of `/proc/PID/stat`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stat {
+    /// `R`, `S`, `D`, `T`, `t`, `Z`, `X`.
+    pub state: u8,
+    /// Field 22.
+    pub start: u64,
+}
+
+impl Stat {
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        // The name in brackets may hold anything, so only the last bracket ends it.
+        let close = bytes.iter().rposition(|byte| *byte == b')')?;
+        let mut fields = bytes.get(close + 1..)?.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
+        let state = *fields.next()?.first()?;
+        let start = std::str::from_utf8(fields.nth(22 - 4)?).ok()?.parse().ok()?;
+        Some(Self { state, start })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_name_with_brackets_does_not_shift_the_fields() {
+        let line = b"7 (a) b (c)) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 98765 1000 200\n";
+        let stat = Stat::parse(line).unwrap();
+        assert_eq!((stat.state, stat.start), (b'S', 98765));
+        assert!(Stat::parse(b"7 (a) S 1 7").is_none());
+        assert!(Stat::parse(b"").is_none());
+    }
+
+    #[test]
+    fn who_is_not_there_is_said() {
+        // Above the largest pid that a kernel gives (2^22).
+        let error = Process::open(Path::new("/"), (1 << 22) + 1).unwrap_err();
+        assert!(matches!(error, Error::Gone { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_kernel_thread_has_no_memory() {
+        let Some(kthread) = fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            stat.contains(" 2 0 0 0 -1 ").then_some(pid)
+        }) else {
+            return;
+        };
+        let process = Process::open(Path::new("/"), kthread);
+        let error = process.and_then(|process| process.maps()).unwrap_err();
+        assert!(matches!(error, Error::NoMemory { .. } | Error::Denied { .. }), "{error}");
+    }
+}
