@@ -94,7 +94,7 @@ impl Analyser {
         self.ticks += 1;
         self.last_s = tick.t_s;
         self.store.push(tick.t_s, &tick.procs);
-        self.marks.tick(tick.t_s, &tick.procs);
+        self.marks.tick(tick.t_s, &tick.procs, self.store.tree.now());
         if let Some(system) = tick.system {
             self.limits.system = Some(system);
             self.dev_shm.push(tick.t_s, system.dev_shm_used as f64);
@@ -119,7 +119,7 @@ impl Analyser {
     }
 
     fn assessment(&self) -> Assessment {
-        let mut assessment = assess(&self.store, &self.dev_shm, self.last_s, self.over());
+        let mut assessment = assess(&self.store, &self.marks, &self.dev_shm, self.last_s, self.over());
         assessment.live_rises = assessment.watch.and_then(|id| self.marks.of(id)?.live_rises());
         assessment
     }
@@ -159,6 +159,7 @@ impl Analyser {
             detectable_bytes_per_second: self.detectable(&assessment),
             more_seconds_needed: if verdict == Verdict::Undecided { more_seconds(&assessment) } else { 0.0 },
             progress: self.marks.progress(&who),
+            phases: self.marks.phases(&who),
             epochs: self.marks.epochs(&who),
             hypotheses: hypotheses::weigh(self, &assessment),
             cost: self.cost_report(),
@@ -263,7 +264,8 @@ impl Analyser {
             numbers.insert("pid".to_owned(), f64::from(track.process.pid));
             numbers.insert("held".to_owned(), track.bytes() as f64);
         }
-        finding.oom = Some(OomForecast { limit: limit.to_owned(), limit_bytes, seconds: None, steps: None, numbers });
+        finding.oom =
+            Some(OomForecast { limit: limit.to_owned(), limit_bytes, seconds: None, steps: None, epoch: None, numbers });
         finding.evidence.push(format!("the kernel's count of such kills rose by {counted} while it was watched"));
         finding.evidence.extend(self.foretold(end.t_s));
         finding.process = explain::reference(self, holder.map(|t| t.process.id));

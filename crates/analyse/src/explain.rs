@@ -102,16 +102,13 @@ fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding
     finding.process = Some(process_ref(run, first, group));
     finding.evidence = evidence(run, first);
     if unit == "bytes" {
-        marks::finding::complete(run, first, &mut finding);
+        marks::finding::complete(run, assessment, group, &mut finding);
     }
     if unit == "bytes" && matches!(first.kind, Kind::Anonymous | Kind::Shmem | Kind::Processes) {
         let above = run.store().tree.memory().last().unwrap_or(0.0) - run.tree_floor();
         finding.oom =
             run.limits().forecast(rate, [rate - half, rate + half], above.max(0.0), run.tree_spike(), finding.resource == "shm");
-        let per_step = finding.growth.as_ref().and_then(|growth| growth.bytes_per_step).filter(|bytes| *bytes > 0.0);
-        if let (Some(oom), Some(bytes)) = (&mut finding.oom, per_step) {
-            oom.steps = oom.seconds.map(|seconds| seconds.map(|s| s * rate / bytes));
-        }
+        marks::finding::forecast(run, first, &mut finding);
     }
     finding
 }

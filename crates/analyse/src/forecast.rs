@@ -72,7 +72,14 @@ impl Limits {
         numbers.insert("floor".to_owned(), floor);
         numbers.insert("spike".to_owned(), spike);
         numbers.insert("used".to_owned(), binding.used as f64);
-        Some(OomForecast { limit: binding.name, limit_bytes: binding.bytes, seconds: Some(seconds), steps: None, numbers })
+        Some(OomForecast {
+            limit: binding.name,
+            limit_bytes: binding.bytes,
+            seconds: Some(seconds),
+            steps: None,
+            epoch: None,
+            numbers,
+        })
     }
 }
 

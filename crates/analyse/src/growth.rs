@@ -3,7 +3,8 @@
 use lowtide_model::{Kind, ProcId, Role};
 
 use crate::judge::{Ask, Judged, Outcome, judge};
-use crate::pyramid::Pyramid;
+use crate::marks::{Line, Marks};
+use crate::pyramid::{Pyramid, Window};
 use crate::series::{Store, Track};
 
 /// One judged series.
@@ -38,14 +39,17 @@ pub struct Assessment {
 /// A process whose peak is below this share of the largest one's, and below [`SMALL`], cannot matter.
 const SMALL: f64 = 3.0 * 1024.0 * 1024.0;
 
+/// The share of a judged stretch that may lie before the first step: less does not move its slope.
+const SET_UP_SHARE: f64 = 0.25;
+
 /// Judges everything. `end_s`: the time of the last tick. `over`: the target ended, so tear-downs are looked for.
-pub fn assess(store: &Store, dev_shm: &Pyramid, end_s: f64, over: bool) -> Assessment {
+pub fn assess(store: &Store, marks: &Marks, dev_shm: &Pyramid, end_s: f64, over: bool) -> Assessment {
     let mut series = Vec::new();
     for (id, track) in &store.tracks {
         // Other people's processes grow on any shared machine: without a link to the run theirs is not its growth.
         let ours = track.process.role != Role::Outside || store.linked.contains_key(id);
         if ours && current(track, store, end_s) {
-            judge_process(&mut series, *id, track, over);
+            judge_process(&mut series, *id, track, marks.of(*id), over);
         }
     }
     let any = |series: &[Series], kind: Kind| series.iter().any(|s| s.kind == kind && s.judged.grows());
@@ -89,11 +93,23 @@ fn current(track: &Track, store: &Store, end_s: f64) -> bool {
     store.tracks.values().filter(before).take(2).count() < 2
 }
 
-fn judge_process(series: &mut Vec<Series>, id: ProcId, track: &Track, over: bool) {
+/// Growth before the first optimizer step is set-up: a data set is read, a model is built. Where a good part of the
+/// stretch that was judged lies before it, only what came after it counts.
+fn in_training(judged: Judged, windows: &[Window], ask: Ask, line: Option<&Line>) -> Judged {
+    let Some(first_s) = line.and_then(Line::first_step_s) else { return judged };
+    if !judged.grows() || first_s < judged.since_s + SET_UP_SHARE * (judged.until_s - judged.since_s) {
+        return judged;
+    }
+    let after = windows.partition_point(|window| window.start_s < first_s);
+    // What was kept from set-up is no fresh start any more.
+    if after < windows.len() { judge(&windows[after..], Ask { fresh: false, ..ask }) } else { judged }
+}
+
+fn judge_process(series: &mut Vec<Series>, id: ProcId, track: &Track, line: Option<&Line>, over: bool) {
     let ended = over || track.ended_s.is_some();
     let role = Some(track.process.role);
     let mut add = |kind, copied, pyramid: &Pyramid, ask| {
-        let judged = judge(pyramid.windows(), ask);
+        let judged = in_training(judge(pyramid.windows(), ask), pyramid.windows(), ask, line);
         series.push(Series { process: Some(id), role, kind, copied, judged, members: 1 });
     };
     add(Kind::Anonymous, false, &track.anon, Ask::bytes(ended, track.fresh()));

@@ -337,6 +337,12 @@ impl Group {
         if self.most > 1 && once.len() >= ENOUGH && fresh { &self.once } else { &self.total }
     }
 
+    /// Its memory at this tick, shared pages counted once; `None` where that cannot be told.
+    #[must_use]
+    pub fn now(&self) -> Option<f64> {
+        self.pending.map(|(_, bytes)| bytes)
+    }
+
     fn push(&mut self, t_s: f64, sum: Sum, settled: bool) {
         if let Some((t_s, bytes)) = self.pending.take().filter(|_| settled) {
             self.once.push(t_s, bytes);

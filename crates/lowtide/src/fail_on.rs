@@ -127,6 +127,7 @@ pub(crate) mod tests {
             more_seconds_needed: 0.0,
             hypotheses: Vec::new(),
             progress: Vec::new(),
+            phases: Vec::new(),
             epochs: Vec::new(),
             expectations: Vec::new(),
             cost: CostReport::default(),
@@ -145,6 +146,7 @@ pub(crate) mod tests {
             limit_bytes: 1 << 30,
             seconds: middle_s.map(|middle| [middle * 0.9, middle, middle * 1.1]),
             steps: None,
+            epoch: None,
             numbers: [("oom_kills".to_owned(), kills)].into(),
         });
         finding

@@ -132,6 +132,8 @@ pub struct OomForecast {
     pub seconds: Option<[f64; 3]>,
     /// Steps from the end of watching, where steps are known.
     pub steps: Option<[f64; 3]>,
+    /// The epoch that it falls into, from 0, where epochs are known and counted through.
+    pub epoch: Option<u64>,
     /// The figures behind it, by name: `floor`, `spike`, `used`, and those of a decoded kill (`oom_kills`, ...).
     pub numbers: std::collections::BTreeMap<String, f64>,
 }
@@ -382,10 +384,44 @@ pub struct ProgressReport {
     pub phase: Option<String>,
     /// Epochs that began.
     pub epochs: u64,
+    /// Seconds from one epoch (or round, where there are only these) to the next, where there were enough.
+    pub seconds_per_epoch: Option<f64>,
     /// Marks that were lost; the count of steps is exact all the same.
     pub lost_marks: u64,
     /// Python's cyclic collector was seen to be off.
     pub gc_disabled: bool,
+}
+
+/// All times of one phase of a process together, and what is between its phases as `between`. Sizes in bytes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PhaseReport {
+    /// The process's index in the run.
+    #[serde(skip)]
+    pub id: crate::ProcId,
+    /// Its pid.
+    pub pid: u32,
+    /// Its rank.
+    pub rank: Option<u32>,
+    /// `train`, `validation`, ...
+    pub name: String,
+    /// Times that it began.
+    pub count: u64,
+    /// Seconds in it.
+    pub seconds: f64,
+    /// Steps in it.
+    pub steps: u64,
+    /// The least anonymous and shared memory that the process had in it; `None` where no measurement fell into it.
+    pub floor_bytes: Option<u64>,
+    /// The most.
+    pub peak_bytes: Option<u64>,
+    /// The least that the whole tree had meanwhile.
+    pub tree_floor_bytes: Option<u64>,
+    /// The most that the whole tree had meanwhile.
+    pub tree_peak_bytes: Option<u64>,
+    /// The highest rise of the whole tree in it that came back: above what there was both before and after.
+    pub spike_bytes: Option<u64>,
+    /// Live bytes of the C heap that stay of one time: the mean, without the first.
+    pub live_left_bytes: Option<f64>,
 }
 
 /// One epoch of a process, or a round or node where these have no epochs. Sizes in bytes of its anonymous and shared memory.
@@ -461,6 +497,8 @@ pub struct Report {
     pub expectations: Vec<ExpectationReport>,
     /// How far each process is, where it has marks.
     pub progress: Vec<ProgressReport>,
+    /// Their phases.
+    pub phases: Vec<PhaseReport>,
     /// Its epochs, rounds and nodes: the first and the last ones of each process.
     pub epochs: Vec<EpochReport>,
     /// What watching cost.

@@ -39,6 +39,17 @@ fn for_each_text(report: &mut Report, mut change: impl FnMut(&mut String)) {
     for process in &mut report.processes {
         change(&mut process.role_reason);
     }
+    // Users give phases and nodes their names.
+    report.phases.iter_mut().for_each(|row| change(&mut row.name));
+    report.epochs.iter_mut().filter_map(|row| row.node.as_mut()).for_each(&mut change);
+    for line in &mut report.progress {
+        change(&mut line.counts);
+        line.phase.iter_mut().for_each(&mut change);
+    }
+    let finding = report.findings.iter_mut();
+    finding
+        .flat_map(|finding| finding.phase.iter_mut().chain(finding.process.iter_mut().filter_map(|p| p.node.as_mut())))
+        .for_each(&mut change);
     for hypothesis in &mut report.hypotheses {
         change(&mut hypothesis.evidence);
         change(&mut hypothesis.action);

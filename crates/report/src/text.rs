@@ -6,6 +6,7 @@
 mod epochs;
 mod head;
 mod page;
+mod phases;
 mod rest;
 mod table;
 mod tables;
@@ -45,6 +46,7 @@ pub fn text(report: &Report, options: &TextOptions) -> String {
     head::seen(&mut page, report, options.verbose);
     tables::processes(&mut page, report, options.verbose);
     tables::roles(&mut page, report);
+    phases::table(&mut page, report, options.verbose);
     epochs::table(&mut page, report, options.verbose);
     rest::limits(&mut page, report, options.verbose);
     rest::hypotheses(&mut page, report);

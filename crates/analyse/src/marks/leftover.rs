@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::trend::median;
 
 /// The fewest times that something must have come to be named.
-pub const FEWEST: usize = 3;
+const FEWEST: usize = 3;
 /// Live bytes per time that it must leave behind to be named.
 const LEAST: f64 = 64.0 * 1024.0;
 /// The share of all that stays live that it must explain to be named.
@@ -34,10 +34,13 @@ pub fn usual<'a>(left: impl Iterator<Item = (&'a str, Option<f64>)>) -> Vec<Left
     all
 }
 
-/// The first of them and the others, if it came often enough and explains nearly all that they leave together.
-pub fn culprit<'a, 'b>(all: &'b [Leftover<'a>]) -> Option<(&'b Leftover<'a>, &'b [Leftover<'a>])> {
-    let (first, others) = all.split_first()?;
+/// The first of those that came often enough and the others of them, if it explains nearly all that they leave together. What
+/// came once or twice, a sanity check before the training say, is no rival: it left what it left.
+pub fn culprit<'a>(all: &[Leftover<'a>]) -> Option<(Leftover<'a>, Vec<Leftover<'a>>)> {
+    let mut often = all.iter().copied().filter(|one| one.count >= FEWEST);
+    let (first, others) = (often.next()?, often.collect::<Vec<_>>());
     let rest: f64 = others.iter().map(|other| other.usual.max(0.0)).sum();
     let explains = first.usual >= LEAST && first.usual >= SHARE * (first.usual + rest);
-    (first.count >= FEWEST && explains && !others.is_empty()).then_some((first, others))
+    // Alone there is nothing that it could be told from.
+    (explains && all.len() > 1).then_some((first, others))
 }

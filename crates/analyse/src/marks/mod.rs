@@ -10,7 +10,7 @@ mod table;
 
 use std::collections::BTreeMap;
 
-use lowtide_model::{EpochReport, Mark, MarkKind, ProcId, ProcSample, ProgressReport, Scope};
+use lowtide_model::{EpochReport, Mark, MarkKind, PhaseReport, ProcId, ProcSample, ProgressReport, Scope};
 
 use crate::judge::{Ask, Judged, judge};
 use crate::pyramid::{Pyramid, Window};
@@ -44,7 +44,13 @@ pub struct Line {
     live_by_step: Pyramid,
     /// Bytes free inside the C heap by time.
     holes: Pyramid,
+    /// Objects that Python's collector tracks, by steps.
+    objects: Pyramid,
+    /// Full collections, and entries of torch's compile cache: at the first step, and last.
+    gc_full: Option<(u32, u32)>,
+    compiled: Option<(u32, u32)>,
     taken: u64,
+    last_s: f64,
     first_step_s: Option<f64>,
     phases: Phases,
     table: Table,
@@ -63,11 +69,14 @@ impl Marks {
         self.lines.entry(mark.id).or_default().push(mark);
     }
 
-    /// Takes a measurement of a process.
-    pub fn tick(&mut self, t_s: f64, samples: &[ProcSample]) {
+    /// Takes a measurement of all processes; `tree`: their memory together with shared pages counted once, where it is
+    /// known. Bytes.
+    pub fn tick(&mut self, t_s: f64, samples: &[ProcSample], tree: Option<f64>) {
         for sample in samples {
             if let Some(line) = self.lines.get_mut(&sample.id) {
-                line.table.measured(t_s, sample.anon.saturating_add(sample.shmem));
+                let own = sample.anon.saturating_add(sample.shmem);
+                line.table.measured(t_s, own);
+                line.phases.measured(t_s, own, tree.map(|bytes| bytes as u64));
             }
         }
     }
@@ -80,6 +89,11 @@ impl Marks {
     /// Epochs of all processes, those of one process together.
     pub fn epochs(&self, who: Identify) -> Vec<EpochReport> {
         self.lines.iter().flat_map(|(id, line)| line.table.rows(*id, who)).collect()
+    }
+
+    /// Phases of all processes, those of one process together.
+    pub fn phases(&self, who: Identify) -> Vec<PhaseReport> {
+        self.lines.iter().flat_map(|(id, line)| line.phases.rows(*id, who, line.last_s, line.taken)).collect()
     }
 
     /// How far each process is.
@@ -97,6 +111,7 @@ impl Marks {
                     counts: line.counts.clone(),
                     phase: line.phases.now().map(str::to_owned),
                     epochs: line.table.epochs(),
+                    seconds_per_epoch: line.epoch_s(f64::NEG_INFINITY, f64::INFINITY),
                     lost_marks: line.lost,
                     gc_disabled: line.gc_disabled,
                 }
@@ -118,6 +133,7 @@ impl Line {
             self.first_step_s = Some(mark.t_s);
         }
         self.taken = taken;
+        self.last_s = self.last_s.max(mark.t_s);
         self.table.stepped(taken);
         self.steps.push(mark.t_s, taken as f64);
         let live = mark.facts.as_ref().and_then(|facts| facts.heap_used).map(|bytes| bytes as f64);
@@ -129,14 +145,24 @@ impl Line {
             if let Some(bytes) = facts.heap_free {
                 self.holes.push(mark.t_s, bytes as f64);
             }
+            if let Some(objects) = facts.gc_objects {
+                self.objects.push(taken as f64, objects as f64);
+            }
+            if taken > 0 {
+                let since = |seen: Option<(u32, u32)>, now: Option<u32>| {
+                    now.map(|now| (seen.map_or(now, |(first, _)| first), now)).or(seen)
+                };
+                self.gc_full = since(self.gc_full, facts.gc_full);
+                self.compiled = since(self.compiled, facts.compiled);
+            }
             self.gc_disabled |= facts.gc_enabled == Some(false);
         }
         match &mark.what {
             MarkKind::On(counts) => self.counts.clone_from(counts),
             MarkKind::Off(why) => self.off = Some(why.clone()),
             MarkKind::Lost(lost) => self.lost = self.lost.saturating_add(*lost),
-            MarkKind::Begin(begun) if begun.scope == Scope::Phase => self.phases.begin(mark.t_s, &begun.name, live),
-            MarkKind::End(Scope::Phase) => self.phases.end(mark.t_s, live),
+            MarkKind::Begin(begun) if begun.scope == Scope::Phase => self.phases.begin(mark.t_s, &begun.name, live, taken),
+            MarkKind::End(Scope::Phase) => self.phases.end(mark.t_s, live, taken),
             MarkKind::Begin(begun) => self.table.begin(mark.t_s, begun, taken, mark.facts.as_ref()),
             MarkKind::End(scope) => self.table.end(mark.t_s, *scope, taken, mark.facts.as_ref()),
             MarkKind::Step => {}
@@ -151,6 +177,55 @@ impl Line {
         (steps >= FEWEST as f64 && span > 0.0).then(|| steps / span)
     }
 
+    /// Steps so far.
+    pub fn steps(&self) -> u64 {
+        self.taken
+    }
+
+    /// When its first step was told: what came before is set-up. Seconds.
+    pub fn first_step_s(&self) -> Option<f64> {
+        self.first_step_s
+    }
+
+    /// Steps that were taken by then, between the marks by their mean rate; 0 before the first mark.
+    fn steps_at(&self, t_s: f64) -> f64 {
+        let windows = self.steps.windows();
+        let at = windows.partition_point(|w| w.end_s < t_s);
+        let before = at.checked_sub(1).and_then(|before| windows.get(before)).map(|w| (w.end_s, w.last));
+        let Some(next) = windows.get(at) else { return before.map_or(0.0, |(_, steps)| steps) };
+        // Inside a window, or in the gap before it.
+        let inside = t_s >= next.start_s;
+        let Some(from) = (if inside { Some((next.start_s, next.low)) } else { before }) else { return 0.0 };
+        let to = if inside { (next.end_s, next.last) } else { (next.start_s, next.low) };
+        let share = if to.0 > from.0 { (t_s - from.0) / (to.0 - from.0) } else { 1.0 };
+        from.1 + share * (to.1 - from.1)
+    }
+
+    /// Growth per step of the low tides of a series between two times, and half of its 95 % interval. `longest_s`: how
+    /// long the longest excursion from them lasts.
+    pub fn per_step(&self, windows: &[Window], since_s: f64, until_s: f64, longest_s: f64) -> Option<(f64, f64)> {
+        let by_steps = |w: &Window| Window {
+            start_s: self.steps_at(w.start_s),
+            low_at_s: self.steps_at(w.low_at_s),
+            end_s: self.steps_at(w.end_s),
+            ..*w
+        };
+        let inside = windows.iter().filter(|w| w.start_s >= since_s && w.end_s <= until_s);
+        let windows: Vec<Window> = inside.map(by_steps).collect();
+        let (first, last) = (windows.first()?, windows.last()?);
+        if last.end_s - first.start_s < FEWEST as f64 {
+            return None;
+        }
+        let longest = longest_s * self.rate(since_s, until_s)?;
+        let trend = trend::fit(&crate::blocks::block_minima(&windows, longest), Ask::bytes(false, false).quantum)?;
+        Some((trend.slope, 1.96 * trend.error))
+    }
+
+    /// The number of the epoch that it is in, from 0; `None` where rounds or nodes count their epochs anew.
+    pub fn epoch_now(&self) -> Option<u64> {
+        self.table.epoch_now()
+    }
+
     /// Seconds per epoch between two times, where there were three or more.
     pub fn epoch_s(&self, since_s: f64, until_s: f64) -> Option<f64> {
         self.table.period_s(since_s, until_s)
@@ -160,6 +235,26 @@ impl Line {
     /// the slopes between all pairs.
     pub fn live_growth(&self, since_s: f64, until_s: f64) -> Option<f64> {
         low_growth(&self.live, since_s, until_s)
+    }
+
+    /// Growth of the live bytes of the C heap between two times, per step.
+    pub fn live_per_step(&self, since_s: f64, until_s: f64) -> Option<f64> {
+        low_growth(&self.live_by_step, self.steps_at(since_s), self.steps_at(until_s))
+    }
+
+    /// Growth of what Python's collector tracks between two times, objects per step.
+    pub fn objects_per_step(&self, since_s: f64, until_s: f64) -> Option<f64> {
+        low_growth(&self.objects, self.steps_at(since_s), self.steps_at(until_s))
+    }
+
+    /// Python's collector ran no full collection since the first step, as far as it was told.
+    pub fn never_collected(&self) -> bool {
+        self.gc_full.is_some_and(|(first, last)| first == last)
+    }
+
+    /// Entries of torch's compile cache at the first step and last.
+    pub fn compiled(&self) -> Option<(u32, u32)> {
+        self.compiled
     }
 
     /// The verdict on the live bytes of the C heap, step by step: they may rise while pages do not, as long as they fill
@@ -188,8 +283,8 @@ impl Line {
         low_growth(&self.holes, since_s, until_s)
     }
 
-    /// The phase across which live bytes stay, and what was seen of the others.
-    pub fn blame(&self, since_s: f64) -> Option<(String, Vec<String>)> {
+    /// The phase across which live bytes stay (`None` if it is between phases), and what was seen of the others.
+    pub fn blame(&self, since_s: f64) -> Option<(Option<String>, Vec<String>)> {
         self.phases.blame(since_s)
     }
 
@@ -209,7 +304,7 @@ impl Line {
     }
 }
 
-/// The slope of the minima of up to 16 blocks of a series, per second.
+/// The slope of the minima of up to 16 blocks of a series, per unit of its time (seconds, or steps).
 fn low_growth(series: &Pyramid, since_s: f64, until_s: f64) -> Option<f64> {
     let inside: Vec<_> = series.windows().iter().filter(|w| w.start_s >= since_s && w.end_s <= until_s).copied().collect();
     let blocks = if inside.len() >= 8 { crate::blocks::block_minima(&inside, 0.0) } else { return None };

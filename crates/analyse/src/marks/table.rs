@@ -117,6 +117,11 @@ impl Table {
         self.epochs
     }
 
+    /// The number of the epoch that it is in; `None` where rounds or nodes count their epochs anew.
+    pub fn epoch_now(&self) -> Option<u64> {
+        self.epoch.filter(|_| self.round.is_none() && self.node.is_none())
+    }
+
     /// Mean seconds from one row to the next between two times, where there were three or more.
     pub fn period_s(&self, since_s: f64, until_s: f64) -> Option<f64> {
         let begins: Vec<f64> =
@@ -128,7 +133,7 @@ impl Table {
     /// The node whose epochs leave live memory behind, if it explains nearly all that those of all nodes leave.
     pub fn node(&self) -> Option<Leftover<'_>> {
         let left = self.all().filter_map(|row| Some((row.node.as_deref()?, Some(row.left()?))));
-        leftover::culprit(&leftover::usual(left)).map(|(first, _)| *first)
+        leftover::culprit(&leftover::usual(left)).map(|(first, _)| first)
     }
 
     /// The rows for a report.

@@ -38,8 +38,8 @@ fn run(train: f64, validation: f64) -> Marks {
 #[test]
 fn the_phase_that_leaves_memory_behind_is_named() {
     let blame = |train, validation| run(train, validation).of(ProcId(1)).and_then(|line| line.blame(20.0));
-    assert_eq!(blame(4.0 * MIB, 0.0).map(|found| found.0).as_deref(), Some("train"));
-    assert_eq!(blame(0.0, 4.0 * MIB).map(|found| found.0).as_deref(), Some("validation"));
+    assert_eq!(blame(4.0 * MIB, 0.0).and_then(|found| found.0).as_deref(), Some("train"));
+    assert_eq!(blame(0.0, 4.0 * MIB).and_then(|found| found.0).as_deref(), Some("validation"));
     assert_eq!(blame(4.0 * MIB, 4.0 * MIB), None, "both");
     assert_eq!(blame(0.0, 0.0), None, "neither");
     let (_, seen) = blame(4.0 * MIB, 0.0).expect("named");
@@ -68,7 +68,7 @@ fn an_epoch_knows_its_floor_and_what_it_left() {
         marks.push(&mark(t, epoch(i), i * 5, 100.0 * MIB + i as f64 * MIB));
         for tick in 0..10 {
             let spike = if tick == 5 { 50.0 * MIB } else { 0.0 };
-            marks.tick(t + f64::from(tick), &[sample(200.0 * MIB + i as f64 * 2.0 * MIB + spike)]);
+            marks.tick(t + f64::from(tick), &[sample(200.0 * MIB + i as f64 * 2.0 * MIB + spike)], None);
         }
     }
     let rows = marks.epochs(&|_| (0, None));
@@ -117,6 +117,94 @@ fn a_loop_that_stands_still_leaks_nothing_meanwhile() {
 }
 
 #[test]
+fn a_phase_that_came_once_is_no_rival() {
+    for once in [0.6, 50.0] {
+        let mut marks = Marks::default();
+        marks.push(&mark(0.0, phase("sanity check"), 0, 100.0 * MIB));
+        let mut live = (100.0 + once) * MIB;
+        for i in 0..6_u64 {
+            let t = 1.0 + i as f64 * 10.0;
+            marks.push(&mark(t, phase("train"), i * 5, live));
+            marks.push(&mark(t + 8.0, phase("validation"), i * 5 + 5, live));
+            live += 5.0 * MIB;
+        }
+        let found = marks.of(ProcId(1)).and_then(|line| line.blame(0.0)).and_then(|found| found.0);
+        assert_eq!(found.as_deref(), Some("validation"), "{once} MiB");
+    }
+}
+
+#[test]
+fn what_is_kept_between_phases_is_no_phase() {
+    let mut marks = Marks::default();
+    for i in 0..6_u64 {
+        let (t, live) = (i as f64 * 10.0, (100.0 + 4.0 * i as f64) * MIB);
+        marks.push(&mark(t, phase("train"), i * 5, live));
+        marks.push(&mark(t + 8.0, MarkKind::End(Scope::Phase), i * 5 + 5, live));
+    }
+    let (named, seen) = marks.of(ProcId(1)).and_then(|line| line.blame(0.0)).expect("told");
+    assert_eq!(named, None);
+    assert!(seen[0].starts_with("what runs between the phases leaves 4 MiB"), "{seen:?}");
+}
+
+#[test]
+fn what_a_late_collection_gives_back_does_not_stay() {
+    let mut marks = Marks::default();
+    // Each epoch keeps 7 MiB, every fourth gives 21 back.
+    let mut live = 100.0 * MIB;
+    for i in 0..14_u64 {
+        marks.push(&mark(i as f64, phase("train"), i, live));
+        live += if i % 4 == 0 { -21.0 } else { 7.0 } * MIB;
+    }
+    let rows = marks.phases(&|_| (0, None));
+    let left = rows[0].live_left_bytes.expect("known");
+    assert!(left.abs() < 0.1 * MIB, "{left}");
+}
+
+#[test]
+fn a_phase_knows_its_steps_its_peak_and_what_came_back() {
+    let mut marks = Marks::default();
+    let tick = |marks: &mut Marks, t_s: f64, mib: f64| {
+        let sample = ProcSample { anon: (mib * MIB) as u64, ..ProcSample::empty(ProcId(1)) };
+        marks.tick(t_s, &[sample], Some((mib + 10.0) * MIB));
+    };
+    for i in 0..3_u64 {
+        let t = i as f64 * 10.0;
+        // Training loads 50 MiB the first time, which stay; each validation takes 200 MiB and gives 180 of them back.
+        let base = 100.0 + 20.0 * i as f64;
+        marks.push(&mark(t, phase("train"), i * 7, 0.0));
+        for at in 0..8 {
+            tick(&mut marks, t + f64::from(at), base + if i > 0 || at > 4 { 50.0 } else { 0.0 });
+        }
+        marks.push(&mark(t + 8.0, phase("validation"), i * 7 + 7, 0.0));
+        tick(&mut marks, t + 8.0, base + 250.0);
+        tick(&mut marks, t + 9.0, base + 240.0);
+    }
+    let rows = marks.phases(&|_| (0, None));
+    let of = |name: &str| rows.iter().find(|row| row.name == name).expect("seen");
+    let mib = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64 / MIB);
+    let validation = of("validation");
+    assert_eq!((validation.count, validation.steps), (3, 0));
+    assert_eq!((mib(validation.peak_bytes), mib(validation.tree_peak_bytes)), (Some(390.0), Some(400.0)));
+    assert_eq!(mib(validation.spike_bytes), Some(180.0), "the last one is not over");
+    let train = of("train");
+    assert_eq!((train.count, train.steps, mib(train.floor_bytes)), (3, 21, Some(100.0)));
+    assert_eq!(mib(train.spike_bytes), Some(0.0), "what stays is no spike");
+}
+
+#[test]
+fn growth_per_step_is_the_same_where_steps_slow_down() {
+    let (mut marks, mut pages) = (Marks::default(), Pyramid::default());
+    let mut t = 0.0;
+    for step in 1..=200_u64 {
+        t += if step > 100 { 1.0 } else { 0.2 };
+        marks.push(&mark(t, MarkKind::Step, step, 0.0));
+        pages.push(t, 500.0 * MIB + step as f64 * 0.5 * MIB);
+    }
+    let (slope, half) = marks.of(ProcId(1)).and_then(|line| line.per_step(pages.windows(), 0.0, t, 0.0)).expect("enough");
+    assert!((slope / (0.5 * MIB) - 1.0).abs() < 0.02 && half < 0.05 * slope, "{slope} +- {half}");
+}
+
+#[test]
 fn the_node_that_leaves_memory_behind_is_named() {
     let leaking = |left: [f64; 3]| {
         let mut marks = Marks::default();
@@ -146,18 +234,22 @@ proptest! {
         for (t_s, kind, steps, number, id) in marks {
             let scope = [Scope::Round, Scope::Node, Scope::Epoch, Scope::Phase][usize::from(kind % 4)];
             let what = match kind {
-                0..4 => MarkKind::Begin(ScopeMark { scope, index: number, name: "x".repeat(usize::from(kind) * 40) }),
+                0..4 => MarkKind::Begin(ScopeMark { scope, index: number, name: format!("{}{}", steps % 100, "x".repeat(usize::from(kind) * 40)) }),
                 4 => MarkKind::End(scope),
                 5 => MarkKind::Lost(steps),
                 _ => MarkKind::Step,
             };
-            let facts = InnerFacts { heap_used: number, ..InnerFacts::default() };
+            let facts = InnerFacts { heap_used: number, gc_objects: number, ..InnerFacts::default() };
             all.push(&Mark { t_s, id: ProcId(id % 3 * 200), what, steps, facts: Some(facts) });
+            all.tick(t_s, &[ProcSample { anon: steps, shmem: steps, ..ProcSample::empty(ProcId(0)) }], Some(t_s));
         }
         prop_assert!(all.epochs(&|_| (0, None)).len() <= MOST * 130);
+        prop_assert!(all.phases(&|_| (0, None)).len() <= 3 * 24);
         prop_assert!(all.progress(&|_| (0, None)).len() <= MOST);
         for line in all.lines.values() {
             let _ = (line.rate(0.0, 1e9), line.epoch_s(0.0, 1e9), line.live_growth(0.0, 1e9), line.blame(0.0));
+            let _ = (line.per_step(line.live.windows(), 0.0, 1e9, 1.0), line.objects_per_step(0.0, 1e9), line.live());
+            let _ = (line.live_per_step(0.0, 1e9), line.epoch_now());
         }
     }
 }

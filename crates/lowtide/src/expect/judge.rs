@@ -1,7 +1,10 @@
 //! Holding a report to the expectations.
 
+use std::collections::BTreeSet;
+
 use lowtide_model::{
-    Bytes, Class, ExpectationReport, ExpectationState, Finding, ProcessRef, Rate, Report, Role, RoleReport, Seconds,
+    Bytes, Class, ExpectationReport, ExpectationState, Finding, Growth, PhaseReport, ProcessRef, ProgressReport, Rate, Report,
+    Role, RoleReport, Seconds,
 };
 
 use super::{Bound, Check, Expectation, Metric, PERS, Per, Scope};
@@ -68,6 +71,9 @@ fn no_oom(report: &Report) -> Outcome {
 
 impl Bound {
     fn outcome(&self, report: &Report) -> Outcome {
+        if let Scope::Phase(phase) = self.scope {
+            return self.in_phase(report, phase).unwrap_or_else(|reason| (ExpectationState::Unknown, reason));
+        }
         let row = match self.row(report) {
             Ok(row) => row,
             Err(reason) => return (ExpectationState::Unknown, reason),
@@ -83,12 +89,39 @@ impl Bound {
         }
     }
 
+    /// Sizes of the whole tree while a process with marks was in a phase.
+    fn in_phase(&self, report: &Report, phase: &str) -> Result<Outcome, String> {
+        let rows: Vec<&PhaseReport> = report.phases.iter().filter(|row| row.name == phase).collect();
+        if rows.is_empty() {
+            let seen: BTreeSet<&str> = report.phases.iter().map(|row| row.name.as_str()).collect();
+            return Err(if seen.is_empty() {
+                format!("when the phase `{phase}` was cannot be told without marks of phases")
+            } else {
+                let seen: Vec<&str> = seen.into_iter().collect();
+                format!("no phase `{phase}` was marked; there were: {}", seen.join(", "))
+            });
+        }
+        let most = |of: fn(&PhaseReport) -> Option<u64>| {
+            let missed = || format!("no measurement fell into the phase `{phase}`; measure more often (--interval)");
+            rows.iter().filter_map(|row| of(row)).max().ok_or_else(missed)
+        };
+        match self.metric {
+            Metric::Ram | Metric::Peak => {
+                Ok(self.size(most(|row| row.tree_peak_bytes)?, &format!("the most that the whole tree had in {phase} was")))
+            }
+            Metric::Spike => Ok(self.size(most(|row| row.spike_bytes)?, &format!("the highest spike in {phase} was"))),
+            Metric::Gpu => Err("GPU memory was not measured".to_owned()),
+            Metric::Floor | Metric::Growth | Metric::Shm => Err(format!(
+                "of a phase only `ram`, `peak` and `spike` are checked; what {phase} leaves behind stands in the report's table of phases"
+            )),
+        }
+    }
+
     fn row<'a>(&self, report: &'a Report) -> Result<&'a RoleReport, String> {
         match self.scope {
-            Scope::Phase(phase) => {
-                Err(format!("which memory belongs to the phase `{phase}` cannot be told without marks of phases"))
+            Scope::Phase(_) | Scope::Tree => {
+                report.roles.iter().find(|row| row.role.is_empty()).ok_or_else(|| "no memory was measured".to_owned())
             }
-            Scope::Tree => report.roles.iter().find(|row| row.role.is_empty()).ok_or_else(|| "no memory was measured".to_owned()),
             Scope::Role(role) => report.roles.iter().find(|row| is_of(row, role)).ok_or_else(|| {
                 let seen: Vec<&str> =
                     report.roles.iter().filter(|row| !row.role.is_empty()).map(|row| row.label.as_str()).collect();
@@ -153,19 +186,28 @@ impl Bound {
             Some(Per::Minute) => 60.0,
             Some(Per::Hour) => 3600.0,
             Some(Per::Step) => step_seconds(report).ok_or("how many steps were made is not known without marks of steps")?,
-            Some(Per::Epoch) => return Err("how many epochs were made is not known without marks of epochs".to_owned()),
+            Some(Per::Epoch) => epoch_seconds(report).ok_or("how many epochs were made is not known without marks of epochs")?,
         };
         let name = PERS.iter().find(|(_, per)| Some(*per) == self.per).map_or("", |(name, _)| name);
         Ok((seconds, format!(" per {name}")))
     }
 }
 
-/// Seconds of a step, from any growth that was found in both.
+/// Seconds of a step: of the growth that was found, else of the fastest process with marks.
 fn step_seconds(report: &Report) -> Option<f64> {
+    seconds(report, |growth| growth.bytes_per_step, |line| line.steps_per_second.map(|rate| 1.0 / rate))
+}
+
+/// Seconds of an epoch, likewise.
+fn epoch_seconds(report: &Report) -> Option<f64> {
+    seconds(report, |growth| growth.bytes_per_epoch, |line| line.seconds_per_epoch)
+}
+
+fn seconds(report: &Report, grown: fn(&Growth) -> Option<f64>, passed: fn(&ProgressReport) -> Option<f64>) -> Option<f64> {
+    let sound = |seconds: &f64| seconds.is_finite() && *seconds > 0.0;
     let growths = report.findings.iter().filter_map(|finding| finding.growth.as_ref());
-    growths
-        .filter_map(|growth| Some(growth.bytes_per_step? / growth.bytes_per_second))
-        .find(|seconds| seconds.is_finite() && *seconds > 0.0)
+    let by_growth = growths.filter_map(|growth| Some(grown(growth)? / growth.bytes_per_second)).find(sound);
+    by_growth.or_else(|| report.progress.iter().filter_map(passed).filter(sound).min_by(f64::total_cmp))
 }
 
 /// The schema calls several roles `other`; their label tells them apart.
@@ -269,7 +311,7 @@ mod tests {
         assert_eq!(outcome("growth < 1 MiB/step", &mut report).0, ExpectationState::Unknown);
         assert_eq!(outcome("growth < 1 MiB/epoch", &mut report).0, ExpectationState::Unknown);
         let mut finding = Finding::new(Class::Leak, "ram", "");
-        finding.growth = Some(lowtide_model::Growth {
+        finding.growth = Some(Growth {
             bytes_per_second: 1024.0,
             bytes_per_step: Some(512.0),
             bytes_per_cycle: None,
@@ -282,6 +324,69 @@ mod tests {
         report.findings = vec![finding];
         assert_eq!(outcome("growth < 513 B/step", &mut report).0, ExpectationState::Unknown);
         assert_eq!(outcome("growth < 512 B/step", &mut report).0, ExpectationState::Broken);
+    }
+
+    #[test]
+    fn steps_and_epochs_are_known_by_marks_where_nothing_grows() {
+        let mut report = report(Verdict::NoLeak);
+        report.roles = vec![row("", "", None, Some(1000.0))];
+        report.progress.push(ProgressReport {
+            id: lowtide_model::ProcId(0),
+            pid: 1,
+            rank: None,
+            steps: 900,
+            steps_per_second: Some(10.0),
+            counts: String::new(),
+            phase: None,
+            epochs: 9,
+            seconds_per_epoch: Some(8.0),
+            lost_marks: 0,
+            gc_disabled: false,
+        });
+        for (text, state) in [
+            ("growth < 101 B/step", ExpectationState::Kept),
+            ("growth < 99 B/step", ExpectationState::Unknown),
+            ("growth < 8001 B/epoch", ExpectationState::Kept),
+            ("growth < 7999 B/epoch", ExpectationState::Unknown),
+        ] {
+            let (found, reason) = outcome(text, &mut report);
+            assert_eq!(found, state, "{text}: {reason}");
+        }
+    }
+
+    #[test]
+    fn a_phase_is_held_to_what_the_tree_had_in_it() {
+        let phase = |name: &str, peak: u64, spike: Option<u64>| PhaseReport {
+            id: lowtide_model::ProcId(0),
+            pid: 1,
+            rank: None,
+            name: name.into(),
+            count: 3,
+            seconds: 9.0,
+            steps: 0,
+            floor_bytes: Some(GIB),
+            peak_bytes: Some(GIB),
+            tree_floor_bytes: Some(GIB),
+            tree_peak_bytes: Some(peak * GIB),
+            spike_bytes: spike.map(|gib| gib * GIB),
+            live_left_bytes: None,
+        };
+        for (text, state) in [
+            ("validation.spike < 4 GiB", ExpectationState::Broken),
+            ("validation.spike <= 4 GiB", ExpectationState::Kept),
+            ("validation.ram < 15 GiB", ExpectationState::Kept),
+            ("validation.peak < 14 GiB", ExpectationState::Broken),
+            ("train.peak < 11 GiB", ExpectationState::Kept),
+            ("train.spike < 1 GiB", ExpectationState::Unknown),
+            ("test.peak < 1 TiB", ExpectationState::Unknown),
+            ("validation.growth < 1 TiB/step", ExpectationState::Unknown),
+        ] {
+            let mut report = report(Verdict::NoLeak);
+            // Two ranks: the worst one counts.
+            report.phases = vec![phase("train", 10, None), phase("validation", 12, Some(2)), phase("validation", 14, Some(4))];
+            let (found, reason) = outcome(text, &mut report);
+            assert_eq!(found, state, "{text}: {reason}");
+        }
     }
 
     #[test]

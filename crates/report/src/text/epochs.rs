@@ -1,6 +1,6 @@
 //! What each epoch, round or node took, by the marks of its process.
 
-use lowtide_model::{Bytes, EpochReport, Report};
+use lowtide_model::{Bytes, EpochReport, ProgressReport, Report};
 
 use super::page::{Page, Style};
 use super::table::{self, Column, Row};
@@ -8,10 +8,13 @@ use super::words;
 
 /// Rows of a process where not all was asked for: its first, and its last ones.
 const SHORT: usize = 8;
+/// Processes where not all was asked for.
+const PROCESSES: usize = 3;
 
 /// The table, for each process with marks.
 pub fn table(page: &mut Page, report: &Report, verbose: bool) {
-    for line in &report.progress {
+    let processes = chosen(report, verbose);
+    for line in &processes {
         let all: Vec<&EpochReport> = report.epochs.iter().filter(|row| row.id == line.id).collect();
         if all.is_empty() {
             continue;
@@ -19,7 +22,7 @@ pub fn table(page: &mut Page, report: &Report, verbose: bool) {
         let skipped = if verbose { 0 } else { all.len().saturating_sub(SHORT) };
         let shown: Vec<&EpochReport> =
             all.iter().enumerate().filter(|(i, _)| *i == 0 || *i > skipped).map(|(_, row)| *row).collect();
-        write(page, &shown, &title(line.pid, line.rank, report));
+        write(page, &shown, &format!("{}epoch", whose(line.pid, line.rank, report)));
         if skipped > 0 {
             let text = format!(
                 "{} left out after the first; --verbose shows all that are kept",
@@ -28,14 +31,30 @@ pub fn table(page: &mut Page, report: &Report, verbose: bool) {
             page.paragraph((Style::Plain, String::new()), 2, &[(Style::Dim, text)]);
         }
     }
+    let more = report.progress.len() - processes.len();
+    if more > 0 {
+        let text = format!("{} more with marks; --verbose shows all", words::pieces(more as u64, "process", "processes"));
+        page.paragraph((Style::Plain, String::new()), 2, &[(Style::Dim, text)]);
+    }
 }
 
-/// `epoch`, with whose it is where several processes have some.
-fn title(pid: u32, rank: Option<u32>, report: &Report) -> String {
+/// The processes whose tables are shown: where not all was asked for, the one that leaks and a few to hold it against.
+pub fn chosen(report: &Report, verbose: bool) -> Vec<&ProgressReport> {
+    let leaking = report.leak().and_then(|leak| leak.process.as_ref()).map(|process| process.pid);
+    let mut lines: Vec<&ProgressReport> = report.progress.iter().collect();
+    if !verbose {
+        lines.sort_by_key(|line| Some(line.pid) != leaking);
+        lines.truncate(PROCESSES);
+    }
+    lines
+}
+
+/// `rank 1, ` where several processes have marks, else nothing.
+pub fn whose(pid: u32, rank: Option<u32>, report: &Report) -> String {
     match rank {
-        _ if report.progress.len() < 2 => "epoch".to_owned(),
-        Some(rank) => format!("rank {rank}, epoch"),
-        None => format!("pid {pid}, epoch"),
+        _ if report.progress.len() < 2 => String::new(),
+        Some(rank) => format!("rank {rank}, "),
+        None => format!("pid {pid}, "),
     }
 }
 

@@ -128,11 +128,14 @@ pub fn end_of_memory(page: &mut Page, report: &Report) {
 fn forecast_line(oom: &OomForecast, ended: &str) -> Option<(String, bool)> {
     let [low, middle, high] = oom.seconds.filter(|seconds| seconds[1].is_finite())?;
     let number = |name: &str| oom.numbers.get(name).copied().filter(|value| value.is_finite() && *value > 0.0);
-    let steps = oom.steps.map_or(String::new(), |steps| format!(", in {} steps", steps[1].round()));
+    // Beyond that a number of steps is only digits.
+    let steps = oom.steps.map(|steps| steps[1].round()).filter(|steps| *steps < 1e9);
+    let steps = steps.map_or(String::new(), |steps| format!(", in {steps} steps"));
+    let epoch = oom.epoch.map_or(String::new(), |epoch| format!(", epoch {epoch}"));
     let spike = number("spike");
     let when = if spike.is_some() { ", at a spike" } else { "" };
     let mut text = format!(
-        "{} ({} to {}){steps}{when}: limit {} ({})",
+        "{} ({} to {}){steps}{epoch}{when}: limit {} ({})",
         words::span(middle),
         words::span(low),
         words::span(high),

@@ -58,6 +58,15 @@ fn report() -> impl Strategy<Value = Report> {
                     oom.numbers.insert("spike".into(), numbers[10]);
                 }
             }
+            for row in &mut report.phases {
+                row.name.clone_from(&names[6]);
+                (row.seconds, row.live_left_bytes, row.count) = (numbers[8], Some(numbers[9]), u64::MAX);
+                row.spike_bytes = Some(u64::MAX);
+            }
+            for row in &mut report.epochs {
+                row.node = Some(names[7].clone());
+                (row.delta_bytes, row.mean_step_s) = (Some(numbers[10]), Some(numbers[11]));
+            }
             for role in &mut report.roles {
                 role.label.clone_from(&names[7]);
                 role.growth_upper = Some(numbers[11]);

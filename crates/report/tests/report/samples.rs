@@ -1,9 +1,9 @@
 //! Hand-made reports, one for each verdict and what stands around it.
 
 use lowtide_model::{
-    Class, CostReport, Cycle, ExpectationReport, ExpectationState, Finding, Growth, Hypothesis, HypothesisState, Kind,
-    LimitReport, OomForecast, ProcId, ProcessRef, ProcessReport, Report, Role, RoleReport, RunSummary, SCHEMA, SamplingReport,
-    Verdict,
+    Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, Growth, Hypothesis, HypothesisState,
+    Kind, LimitReport, OomForecast, PhaseReport, ProcId, ProcessRef, ProcessReport, ProgressReport, Report, Role, RoleReport,
+    RunSummary, SCHEMA, SamplingReport, Verdict,
 };
 
 pub const MIB: f64 = 1_048_576.0;
@@ -24,6 +24,7 @@ pub fn empty(verdict: Verdict) -> Report {
         more_seconds_needed: 0.0,
         hypotheses: Vec::new(),
         progress: Vec::new(),
+        phases: Vec::new(),
         epochs: Vec::new(),
         expectations: Vec::new(),
         cost: CostReport::default(),
@@ -109,6 +110,7 @@ pub fn leak() -> Report {
         limit_bytes: 24 * GIB,
         seconds: Some([7680.0, 7800.0, 7980.0]),
         steps: None,
+        epoch: None,
         numbers: [("floor".into(), 14.2 * GIB as f64), ("spike".into(), 4.1 * GIB as f64)].into(),
     });
     let mut report = empty(Verdict::Leak);
@@ -276,6 +278,7 @@ pub fn killed() -> Report {
         limit_bytes: 24 * GIB,
         seconds: None,
         steps: None,
+        epoch: None,
         numbers: [("oom_kills".into(), 1.0)].into(),
     });
     kill.evidence = vec!["the forecast ten minutes before said 9 min 30 s".into()];
@@ -322,6 +325,83 @@ pub fn ranks() -> Report {
     report
 }
 
+/// Two ranks with marks: the leak per step and epoch, in training, and what phases and epochs took.
+pub fn marked() -> Report {
+    let mut report = leak();
+    let per_step = 446.0 * 1024.0;
+    let leak = &mut report.findings[0];
+    leak.phase = Some("train".into());
+    leak.evidence.insert(1, "train leaves 109 MiB of live memory behind each time (median of 14)".into());
+    leak.evidence.insert(2, "validation adds nothing (13 times)".into());
+    if let Some(growth) = &mut leak.growth {
+        growth.bytes_per_second = 8.0 * per_step;
+        (growth.bytes_per_step, growth.bytes_per_epoch) = (Some(per_step), Some(250.0 * per_step));
+        (growth.ci95, growth.per) = ([441.0 * 1024.0, 452.0 * 1024.0], Cycle::Step);
+        growth.live_bytes_per_step = Some(0.97 * per_step);
+    }
+    if let Some(oom) = &mut leak.oom {
+        (oom.steps, oom.epoch) = (Some([61_000.0, 62_400.0, 63_800.0]), Some(67));
+    }
+    for rank in 0..2 {
+        let (id, pid, grown) = (ProcId(2 + rank), 4242 + rank, u64::from(1 - rank) * (109 << 20));
+        report.progress.push(ProgressReport {
+            id,
+            pid,
+            rank: Some(rank),
+            steps: 3500,
+            steps_per_second: Some(8.0),
+            counts: "torch.optim post-step hook".into(),
+            phase: Some("train".into()),
+            epochs: 14,
+            seconds_per_epoch: Some(31.2),
+            lost_marks: 0,
+            gc_disabled: false,
+        });
+        for (name, seconds, steps, spike) in [("train", 380.0, 3500, 0), ("validation", 61.0, 0, 4 * GIB), ("between", 2.0, 0, 0)]
+        {
+            report.phases.push(PhaseReport {
+                id,
+                pid,
+                rank: Some(rank),
+                name: name.into(),
+                count: 14,
+                seconds,
+                steps,
+                floor_bytes: Some(8 * GIB),
+                peak_bytes: Some(10 * GIB + spike),
+                tree_floor_bytes: Some(15 * GIB),
+                tree_peak_bytes: Some(17 * GIB + spike),
+                spike_bytes: Some(spike).filter(|_| name != "between"),
+                live_left_bytes: Some(if name == "train" { grown as f64 } else { 0.0 }),
+            });
+        }
+        for epoch in 0..14_u64 {
+            let floor = 8 * GIB + epoch * grown;
+            report.epochs.push(EpochReport {
+                id,
+                pid,
+                rank: Some(rank),
+                round: None,
+                node: None,
+                epoch: Some(epoch),
+                start_s: epoch as f64 * 31.2,
+                end_s: (epoch < 13).then_some((epoch + 1) as f64 * 31.2),
+                start_bytes: Some(floor),
+                end_bytes: Some(floor + grown),
+                floor_bytes: Some(floor),
+                delta_bytes: (epoch > 0).then_some(grown as f64),
+                peak_bytes: Some(floor + 4 * GIB),
+                live_delta_bytes: Some(grown as f64),
+                allocated_bytes: None,
+                reserved_bytes: None,
+                steps: 250,
+                mean_step_s: Some(0.125),
+            });
+        }
+    }
+    report
+}
+
 pub fn all() -> Vec<(&'static str, Report)> {
     vec![
         ("leak", leak()),
@@ -331,6 +411,7 @@ pub fn all() -> Vec<(&'static str, Report)> {
         ("processes", processes()),
         ("killed", killed()),
         ("ranks", ranks()),
+        ("marked", marked()),
         ("imported", imported()),
         ("empty", empty(Verdict::Undecided)),
     ]
