@@ -9,6 +9,7 @@ use lowtide_model::{
 
 use crate::forecast::Limits;
 use crate::growth::{Assessment, assess};
+use crate::judge::Ask;
 use crate::marks::Marks;
 use crate::pyramid::Pyramid;
 use crate::series::{Store, Track};
@@ -172,9 +173,12 @@ impl Analyser {
         report
     }
 
-    /// The largest of the detectable rates of what was judged level: a smaller leak could be anywhere.
+    /// The smallest steady growth that would have been found in the process to watch, bytes per second.
     fn detectable(&self, assessment: &Assessment) -> Option<f64> {
-        assessment.watched().map(|judged| judged.detectable).filter(|rate| rate.is_finite() && *rate > 0.0)
+        let (judged, track) = assessment.watched().zip(self.store.tracks.get(&assessment.watch?))?;
+        let ask = Ask::bytes(self.over() || track.ended_s.is_some(), track.fresh());
+        let rate = crate::trial::detectable(track.anon.windows(), ask, judged);
+        (rate.is_finite() && rate > 0.0).then_some(rate)
     }
 
     fn cost_report(&self) -> CostReport {
