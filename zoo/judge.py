@@ -13,6 +13,8 @@ from truth import Log, Truth
 RIGHT, WRONG, OPEN, NONE = "right", "wrong", "open", "-"  # open: undecided where that is allowed
 POSITIVE = {"leak", "likely_leak"}
 RATE_TOLERANCE = 0.15
+STEP_TOLERANCE = 0.10
+IN_HEAP = {"host_heap", "tensor_graph", "native_malloc", "gpu_emulated"}  # what is planted is memory of the C heap
 
 KINDS = {
     "host_heap": {"anonymous", "native_heap"},
@@ -44,6 +46,9 @@ MAY_SAY_NOTHING = {"floor", "none"}  # problems of which a report need not speak
 FORKED = "forked child of the trainer"  # as much as can be proven of a worker that shows nothing of its own
 
 
+ASPECTS = ("verdict", "cls", "process", "kind", "rate", "steps", "phase", "per_step", "live")
+
+
 @dataclass
 class Judgement:
     """Right or wrong, aspect by aspect, and what was said."""
@@ -59,11 +64,17 @@ class Judgement:
     unit: str = "bytes"
     steps: str = NONE
     phase: str = NONE
+    per_step: str = NONE
+    live: str = NONE
+    said_step: float | None = None
+    true_step: float | None = None
+    said_live: float | None = None
+    true_live: float | None = None
 
     def as_dict(self) -> dict:
         return asdict(self)
 
-    def wrong(self, aspects: tuple[str, ...] = ("verdict", "cls", "process", "kind", "rate", "steps", "phase")) -> list[str]:
+    def wrong(self, aspects: tuple[str, ...] = ASPECTS) -> list[str]:
         """The aspects that are wrong."""
         return [aspect for aspect in aspects if getattr(self, aspect) == WRONG]
 
@@ -108,6 +119,17 @@ def judge_rate(result: Judgement, growth: dict, ref: Reference) -> None:
         result.rate = _mark(abs(result.said_rate - result.true_rate) <= RATE_TOLERANCE * abs(result.true_rate))
 
 
+def judge_growth_per_step(result: Judgement, growth: dict, truth: Truth, ref: Reference) -> None:
+    """Are pages and, where what is planted lies in the trainer's C heap, live bytes per step right? By the marks."""
+    result.said_step, result.true_step = growth.get("bytes_per_step"), ref.per_step
+    if result.said_step is not None and result.true_step:
+        result.per_step = _mark(abs(result.said_step - result.true_step) <= STEP_TOLERANCE * abs(result.true_step))
+    if truth.kind in IN_HEAP and truth.process == "main":
+        result.said_live, result.true_live = growth.get("live_bytes_per_step"), ref.kept_per_step
+        if result.said_live is not None and result.true_live:
+            result.live = _mark(abs(result.said_live - result.true_live) <= STEP_TOLERANCE * abs(result.true_live))
+
+
 def judge_steps(report: dict, log: Log) -> str:
     """Are the trainer's steps counted exactly? A program that trains without an optimizer has none."""
     counted = [line["steps"] for line in report.get("progress", []) if line["pid"] == log.trainer and line["steps"]]
@@ -150,6 +172,7 @@ def judge(
         counts_threads = finding is not None and finding.get("kind") == "threads"  # the reference counts file descriptors
         if finding is not None and ref is not None and not early and result.kind == RIGHT and not counts_threads:
             judge_rate(result, finding["growth"], ref)
+            judge_growth_per_step(result, finding["growth"], truth, ref)
     elif not leaks and said == "no_leak" and variant == "leak" and not early:
         classes = CLASSES[truth.problem] | (CHILDREN if truth.kind == "child_process" else set())
         finding = _finding(report, lambda f: f["class"] in classes)

@@ -27,6 +27,8 @@ class Reference:
     cycles: int
     spike: float
     tree_bytes: float | None = None  # growth of the whole tree where `rate` counts processes and PSS was read
+    per_step: float | None = None  # growth of the low tide per step of training, bytes
+    kept_per_step: float | None = None  # growth of what the trainer keeps on purpose, bytes
 
     def rate_in(self, unit: str) -> float | None:
         """The rate that a report's rate in this unit is held against; `None` where there are too few cycles for that."""
@@ -100,4 +102,14 @@ def reference(truth: Truth, log: Log, ticks: list[Tick]) -> Reference | None:
     spike = max(found for t, found in series if t >= start) - max(found for _, found in tides)
     tree = _series(ticks, tree_bytes) if truth.kind == "child_process" else []
     in_bytes = theil_sen(low_tides(tree, log.cycles()[1:])) if tree else None
-    return Reference(theil_sen(tides), unit, len(tides), spike, in_bytes)
+    per_step = kept_per_step = None
+    if unit == "bytes" and len(tides) >= LEAST_TIDES_FOR_RATE and log.trained:
+        per_step = theil_sen([(log.trained_by(t), found) for t, found in tides])
+        kept_per_step = theil_sen([(log.trained_by(t), float(found)) for t, found in _at_starts(log)])
+    return Reference(theil_sen(tides), unit, len(tides), spike, in_bytes, per_step, kept_per_step)
+
+
+def _at_starts(log: Log) -> list[tuple[float, int]]:
+    """What was kept at the beginning of each cycle but the first."""
+    found = [next((point for point in log.kept if point[0] >= start), None) for start, _ in log.cycles()[1:]]
+    return [point for point in found if point is not None]

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tables
-from judge import OPEN, POSITIVE, RIGHT, WRONG, judge
+from judge import ASPECTS, OPEN, POSITIVE, RIGHT, WRONG, judge
 from live import ZOO, run
 from reference import reference
 from truth import Truth, load_truth
@@ -27,7 +27,6 @@ from truth import Truth, load_truth
 RESULTS = ZOO / "results"
 SIX = ["28_callback_closures", "45_one_of_four", "19_val_spike", "22_warmup_plateau", "26_shm_held", "18_wrapper_child"]
 SIX_ASPECTS = ("verdict", "process", "kind")
-ASPECTS = ("verdict", "cls", "process", "kind", "rate", "steps", "phase")
 
 
 @dataclass(frozen=True)
@@ -89,13 +88,19 @@ def row(entry: dict) -> list:
     """One run's line in the table."""
     name = [entry["program"], entry["variant"], entry["python"]]
     if "judgement" not in entry:
-        return [*name, entry["why"], *[None] * 9]
+        return [*name, entry["why"], *[None] * 13]
     j = entry["judgement"]
     verdict = j["said"] + ("" if j["verdict"] == RIGHT else f" ({j['verdict']})")
     rates = [tables.per_minute(j[rate], j["unit"]) for rate in ("said_rate", "true_rate")]
     notice = entry.get("notice_s")
-    last = [j["steps"], j["phase"], None if notice is None else f"{notice:.0f}"]
+    per_step = [j["per_step"], kib(j["said_step"]), kib(j["true_step"]), j["live"], kib(j["said_live"]), kib(j["true_live"])]
+    last = [j["steps"], j["phase"], *per_step, None if notice is None else f"{notice:.0f}"]
     return [*name, verdict, j["cls"], j["process"], j["kind"], j["rate"], *rates, *last]
+
+
+def kib(growth: float | None) -> str | None:
+    """Growth per step, in KiB."""
+    return None if growth is None else f"{growth / 1024:.1f}"
 
 
 def report(entries: list[dict], aspects: tuple[str, ...]) -> str:
@@ -123,6 +128,12 @@ def report(entries: list[dict], aspects: tuple[str, ...]) -> str:
         "true/min",
         "steps",
         "phase",
+        "per step",
+        "said KiB",
+        "true KiB",
+        "live",
+        "said KiB",
+        "true KiB",
         "s to leak notice",
     ]
     return summary + "\n\n" + tables.markdown(header, [row(entry) for entry in entries])

@@ -50,6 +50,8 @@ class Log:
     ready: float | None = None
     epochs: list[float] = field(default_factory=list)
     steps: list[tuple[float, int]] = field(default_factory=list)
+    trained: list[tuple[float, int]] = field(default_factory=list)  # steps of training in all, at the ends of its phases
+    kept: list[tuple[float, int]] = field(default_factory=list)  # bytes that the trainer keeps on purpose
     end: float | None = None
     train_steps: int | None = None  # steps of training in all, where the program came to its end
     retained_by_worker: dict[int, int] = field(default_factory=dict)
@@ -63,6 +65,15 @@ class Log:
             spans.pop()
         return spans
 
+    def trained_by(self, now: float) -> float:
+        """Steps of training until then, between the ends of its phases by their mean rate."""
+        before = [point for point in self.trained if point[0] <= now]
+        after = next((point for point in self.trained if point[0] > now), None)
+        if not before or after is None:
+            return before[-1][1] if before else 0.0
+        (start, done), (end, more) = before[-1], after
+        return done + (more - done) * (now - start) / (end - start)
+
     def leaking_worker(self) -> int | None:
         """The worker that keeps the most on purpose."""
         kept = {pid: held for pid, held in self.retained_by_worker.items() if held > 0}
@@ -71,7 +82,7 @@ class Log:
 
 def parse_log(text: str) -> Log:
     """Read a truth log; a line torn by a kill is skipped."""
-    log = Log()
+    log, begun = Log(), 0
     for line in text.splitlines():
         try:
             entry = json.loads(line)
@@ -89,8 +100,16 @@ def parse_log(text: str) -> Log:
             log.train_steps = entry.get("by_phase", {}).get("train")
         elif event == "retained" and entry.get("role") == "worker":
             log.retained_by_worker[pid] = max(entry["retained"], log.retained_by_worker.get(pid, 0))
-        if pid == log.trainer and "step" in entry:
+        if pid != log.trainer or not pid:
+            continue
+        if "step" in entry:
             log.steps.append((now, entry["step"]))
+        if "retained" in entry:
+            log.kept.append((now, entry["retained"]))
+        if entry.get("phase") == "train" and event in ("phase_begin", "phase_end"):
+            done = log.trained[-1][1] if log.trained else 0
+            log.trained.append((now, done + (entry["step"] - begun if event == "phase_end" else 0)))
+            begun = entry["step"]
     return log
 
 

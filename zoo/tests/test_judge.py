@@ -157,3 +157,15 @@ def test_a_phase_need_not_be_named_but_not_a_wrong_one():
         return judge(report("leak", {**finding(), "phase": name}), truth, "leak", LOG, FAST).phase
 
     assert (phase("train"), phase("validation"), phase(None)) == ("right", "wrong", "-")
+
+
+@pytest.mark.parametrize(("pages", "live", "marks"), [(108, 91, ("right", "right")), (112, 89, ("wrong", "wrong")), (None, None, ("-", "-"))])
+def test_growth_per_step_is_held_against_pages_and_what_is_kept(pages, live, marks):
+    said = finding()
+    said["growth"] |= {"bytes_per_step": pages, "live_bytes_per_step": live}
+    ref = Reference(1e6, "bytes", 9, 0.0, per_step=100.0, kept_per_step=100.0)
+    j = judge(report("leak", said), LEAK, "leak", LOG, ref)
+    assert (j.per_step, j.live) == marks
+    # What is kept elsewhere, by Python's own allocator say, is not in the C heap.
+    objects = Truth("x", True, "leak", "python_objects", "main")
+    assert judge(report("leak", said), objects, "leak", LOG, ref).live == "-"
