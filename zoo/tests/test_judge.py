@@ -159,7 +159,10 @@ def test_a_phase_need_not_be_named_but_not_a_wrong_one():
     assert (phase("train"), phase("validation"), phase(None)) == ("right", "wrong", "-")
 
 
-@pytest.mark.parametrize(("pages", "live", "marks"), [(108, 91, ("right", "right")), (112, 89, ("wrong", "wrong")), (None, None, ("-", "-"))])
+@pytest.mark.parametrize(
+    ("pages", "live", "marks"),
+    [(108, 91, ("right", "right")), (112, 89, ("wrong", "wrong")), (None, None, ("-", "-"))],
+)
 def test_growth_per_step_is_held_against_pages_and_what_is_kept(pages, live, marks):
     said = finding()
     said["growth"] |= {"bytes_per_step": pages, "live_bytes_per_step": live}

@@ -50,9 +50,10 @@ def test_the_worker_that_keeps_most_is_the_leaking_one():
 
 
 def test_steps_of_training_are_known_at_any_time():
-    events = [(10, "epoch", {}), (10, "phase_begin", {"phase": "train", "step": 0}), (20, "phase_end", {"phase": "train", "step": 20})]
+    train = {"phase": "train"}
+    events = [(10, "epoch", {}), (10, "phase_begin", train | {"step": 0}), (20, "phase_end", train | {"step": 20})]
     # Steps of the validation are counted by the program, and are none of training.
-    events += [(24, "phase_begin", {"phase": "train", "step": 25}), (34, "phase_end", {"phase": "train", "step": 45, "retained": 9})]
+    events += [(24, "phase_begin", train | {"step": 25}), (34, "phase_end", train | {"step": 45, "retained": 9})]
     log = parse_log("\n".join(json.dumps({"t": t, "ev": ev, "pid": 7, **more}) for t, ev, more in events))
     assert [log.trained_by(t) for t in (9, 15, 22, 29, 40)] == [0, 10, 20, 30, 40]
     assert log.kept == [(34, 9)]

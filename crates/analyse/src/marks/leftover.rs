@@ -10,6 +10,8 @@ const FEWEST: usize = 3;
 const LEAST: f64 = 64.0 * 1024.0;
 /// The share of all that stays live that it must explain to be named.
 const SHARE: f64 = 0.9;
+/// It may leave so much more than what is left of it after the others.
+const GIVEN_BACK: f64 = 1.5;
 
 /// What something leaves behind.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,6 +43,9 @@ pub fn culprit<'a>(all: &[Leftover<'a>]) -> Option<(Leftover<'a>, Vec<Leftover<'
     let (first, others) = (often.next()?, often.collect::<Vec<_>>());
     let rest: f64 = others.iter().map(|other| other.usual.max(0.0)).sum();
     let explains = first.usual >= LEAST && first.usual >= SHARE * (first.usual + rest);
+    // What the others give back again is no growth: then what is left of it could be anyone's.
+    let net: f64 = others.iter().map(|other| other.usual * other.count as f64 / first.count as f64).sum::<f64>() + first.usual;
+    let explains = explains && first.usual <= GIVEN_BACK * net;
     // Alone there is nothing that it could be told from.
     (explains && all.len() > 1).then_some((first, others))
 }

@@ -165,7 +165,7 @@ impl Line {
             MarkKind::End(Scope::Phase) => self.phases.end(mark.t_s, live, taken),
             MarkKind::Begin(begun) => self.table.begin(mark.t_s, begun, taken, mark.facts.as_ref()),
             MarkKind::End(scope) => self.table.end(mark.t_s, *scope, taken, mark.facts.as_ref()),
-            MarkKind::Step => {}
+            MarkKind::Step => self.phases.stepped(mark.t_s, taken, live),
         }
     }
 

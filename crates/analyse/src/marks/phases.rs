@@ -11,6 +11,9 @@ use lowtide_model::{PhaseReport, ProcId};
 const MOST: usize = 256;
 /// Phases by name that are told apart; a program that makes up a name each time is told by its first ones.
 const NAMES: usize = 24;
+/// Steps that the mean of what one takes rests on, and live bytes above it that are worth to be told apart.
+const FEWEST_STEPS: f64 = 3.0;
+const STANDS_OUT: f64 = 64.0 * 1024.0;
 /// What lies between two phases.
 const BETWEEN: &str = "between";
 
@@ -33,8 +36,18 @@ struct Open {
     name: String,
     live: Option<f64>,
     steps: u64,
+    /// The first and the last step in it whose live bytes are known.
+    first: Option<Step>,
+    last: Option<Step>,
     /// The tree's memory before it, and the most in it.
     rise: Option<Rise>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    t_s: f64,
+    number: u64,
+    live: f64,
 }
 
 /// The tree's memory around one time of a phase. Bytes.
@@ -72,13 +85,52 @@ fn widen(range: &mut Option<(u64, u64)>, bytes: u64) {
 
 impl Phases {
     /// A phase begins; the one before ends. What is between two is `between`.
+    ///
+    /// Where steps were taken in the one before and its end was not said, that is all that is known of its end: it lies
+    /// between its last step and this moment, and what was taken since that step, beyond what a step takes anyway, is
+    /// said to be between the two.
     pub fn begin(&mut self, t_s: f64, name: &str, live: Option<f64>, steps: u64) {
-        self.close(t_s, live, steps);
+        match self.tail(live, steps) {
+            Some((last, kept)) if name != BETWEEN => {
+                self.close(last.t_s, Some(kept), steps);
+                self.open(last.t_s, BETWEEN, Some(kept), steps);
+                self.close(t_s, live, steps);
+            }
+            _ => self.close(t_s, live, steps),
+        }
+        self.open(t_s, name, live, steps);
+    }
+
+    /// The last step of the open phase, and what the phase had kept once the rest of that step was done: as much as its
+    /// steps take on average, of what there is. `None` where nothing stands out against that.
+    fn tail(&self, live: Option<f64>, steps: u64) -> Option<(Step, f64)> {
+        let open = self.open.as_ref()?;
+        let (first, last) = open.first.zip(open.last)?;
+        let taken = (last.number - first.number) as f64;
+        let rest = live? - last.live;
+        // Between steps that are few their mean says little.
+        if last.number != steps || taken < FEWEST_STEPS {
+            return None;
+        }
+        let usual = ((last.live - first.live) / taken).max(0.0);
+        (rest - usual >= STANDS_OUT).then_some((last, last.live + usual))
+    }
+
+    /// A step ended. Bytes.
+    pub fn stepped(&mut self, t_s: f64, number: u64, live: Option<f64>) {
+        if let Some((open, live)) = self.open.as_mut().zip(live) {
+            let step = Step { t_s, number, live };
+            open.first.get_or_insert(step);
+            open.last = Some(step);
+        }
+    }
+
+    fn open(&mut self, t_s: f64, name: &str, live: Option<f64>, steps: u64) {
         let name: String = name.chars().take(48).collect();
         if let Some(sum) = self.sum(&name) {
             sum.count = sum.count.saturating_add(1);
         }
-        self.open = Some(Open { t_s, name, live, steps, rise: None });
+        self.open = Some(Open { t_s, name, live, steps, first: None, last: None, rise: None });
     }
 
     /// The open phase ends.

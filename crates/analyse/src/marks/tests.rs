@@ -146,6 +146,51 @@ fn what_is_kept_between_phases_is_no_phase() {
     assert!(seen[0].starts_with("what runs between the phases leaves 4 MiB"), "{seen:?}");
 }
 
+/// Six epochs of five steps, told by switching between two phases: bytes that each step, what comes after the last one, and
+/// the validation leave. The phase that is named, and the first sentence.
+fn switched(step: f64, after: f64, validation: f64) -> Option<(Option<String>, String)> {
+    let mut marks = Marks::default();
+    let mut live = 100.0 * MIB;
+    for i in 0..6_u64 {
+        let t = i as f64 * 10.0;
+        marks.push(&mark(t, phase("train"), i * 5, live));
+        for done in 1..=5 {
+            // The hook is called inside a step: what it keeps comes after.
+            marks.push(&mark(t + done as f64, MarkKind::Step, i * 5 + done, live));
+            live += step;
+        }
+        live += after;
+        marks.push(&mark(t + 8.0, phase("validation"), i * 5 + 5, live));
+        live += validation;
+    }
+    let (named, seen) = marks.of(ProcId(1)).and_then(|line| line.blame(0.0))?;
+    Some((named, seen.first().cloned().unwrap_or_default()))
+}
+
+#[test]
+fn what_is_taken_after_the_last_step_is_between() {
+    let (named, said) = switched(0.0, 4.0 * MIB, 0.0).expect("told");
+    assert_eq!(named, None);
+    assert!(said.starts_with("what runs between the phases leaves 4 MiB"), "{said}");
+    // With what the steps leave beside it, neither explains it alone.
+    assert_eq!(switched(MIB, 4.0 * MIB, 0.0), None);
+}
+
+#[test]
+fn the_rest_of_the_last_step_belongs_to_its_phase() {
+    let (named, said) = switched(MIB, 0.0, 0.0).expect("told");
+    assert_eq!(named.as_deref(), Some("train"), "{said}");
+    assert!(said.starts_with("train leaves 5 MiB"), "{said}");
+}
+
+#[test]
+fn what_another_phase_gives_back_names_nobody() {
+    // Of 20 MiB that training holds the validation lets 16 go: whose 4 MiB stay cannot be told.
+    assert_eq!(switched(4.0 * MIB, 0.0, -16.0 * MIB), None);
+    let (named, _) = switched(4.0 * MIB, 0.0, -2.0 * MIB).expect("told");
+    assert_eq!(named.as_deref(), Some("train"));
+}
+
 #[test]
 fn what_a_late_collection_gives_back_does_not_stay() {
     let mut marks = Marks::default();
