@@ -1,0 +1,78 @@
+//! What names mean in one file: scopes, bindings, imports, the blocks that statements stand in, and flat lists of what
+//! happens (assignments, calls, returns, deletions).
+//!
+//! Everything is collected in one walk over the tree. Whoever asks questions of a program (which statements add to this
+//! list, does this tensor carry a graph) reads the flat lists and never walks the tree again.
+
+mod block;
+mod build;
+mod element;
+mod fact;
+mod name;
+mod scope;
+
+pub use block::{Block, BlockId, BlockKind};
+pub use element::elements_of;
+pub use fact::{Assign, Bound, Call, Delete, Result};
+pub use name::dotted;
+pub use scope::{Binding, BindingKind, Scope, ScopeId, ScopeKind};
+
+use crate::source::Source;
+
+/// What names mean in one file.
+#[derive(Debug)]
+pub struct Model<'a> {
+    /// The file.
+    pub source: &'a Source,
+    /// Its scopes; the first is the module's.
+    pub scopes: Vec<Scope<'a>>,
+    /// The blocks that statements stand in; the first is the module's.
+    pub blocks: Vec<Block<'a>>,
+    /// Everything that is bound to a place: assignments, loop variables, `with ... as`.
+    pub assigns: Vec<Assign<'a>>,
+    /// Every call.
+    pub calls: Vec<Call<'a>>,
+    /// Every `return` and `yield` with a value.
+    pub results: Vec<Result<'a>>,
+    /// Every `del`.
+    pub deletes: Vec<Delete<'a>>,
+}
+
+impl<'a> Model<'a> {
+    /// Reads a file's tree.
+    #[must_use]
+    pub fn new(source: &'a Source) -> Self {
+        build::build(source)
+    }
+
+    /// The scope of this id.
+    #[must_use]
+    pub fn scope(&self, id: ScopeId) -> &Scope<'a> {
+        &self.scopes[id.0 as usize]
+    }
+
+    /// The block of this id.
+    #[must_use]
+    pub fn block(&self, id: BlockId) -> &Block<'a> {
+        &self.blocks[id.0 as usize]
+    }
+
+    /// The block and those around it, up to the function, class or module that it stands in, that one included.
+    pub fn blocks_within(&self, id: BlockId) -> impl Iterator<Item = &Block<'a>> {
+        let mut next = Some(id);
+        std::iter::from_fn(move || {
+            let block = self.block(next?);
+            next = if block.kind.is_scope() { None } else { block.parent };
+            Some(block)
+        })
+    }
+
+    /// How many loops stand around a block inside its function (comprehensions among them).
+    #[must_use]
+    pub fn loops(&self, id: BlockId) -> usize {
+        self.blocks_within(id).filter(|block| block.kind.is_loop()).count()
+    }
+}
+
+#[cfg(test)]
+mod tests;

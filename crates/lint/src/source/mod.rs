@@ -1,0 +1,114 @@
+//! One Python file: its bytes as text, its tree, and where in it an offset lies.
+//!
+//! A file that cannot be read as Python is refused with one line that says where and why. Everything that could make a
+//! hostile file expensive (size, nesting, encodings that do not end) is refused before the parser sees it.
+
+mod decode;
+mod error;
+mod nesting;
+mod python2;
+
+use std::path::{Path, PathBuf};
+
+use ruff_python_ast::{ModModule, PySourceType};
+use ruff_python_parser::Parsed;
+use ruff_source_file::LineIndex;
+use ruff_text_size::{TextRange, TextSize};
+
+pub use decode::decode;
+pub use error::{Place, SourceError};
+
+/// The largest file that is read, in bytes. The largest of CPython's own library has 0.5 MiB, the largest of torch's 1.5.
+pub const MAX_BYTES: usize = 4 << 20;
+
+/// A Python file that was understood.
+#[derive(Debug)]
+pub struct Source {
+    path: PathBuf,
+    text: String,
+    index: LineIndex,
+    parsed: Parsed<ModModule>,
+}
+
+impl Source {
+    /// Reads a file's bytes as Python 3 of any version. The path is only for messages.
+    ///
+    /// # Errors
+    /// Where the bytes are no text in the encoding that they claim, too large, nested deeper than CPython allows, or no
+    /// Python 3.
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, SourceError> {
+        if bytes.len() > MAX_BYTES {
+            return Err(SourceError::TooLarge { path: path.to_owned(), bytes: bytes.len() });
+        }
+        let text = decode(bytes).map_err(|problem| SourceError::Encoding { path: path.to_owned(), problem })?;
+        if let Some(line) = nesting::too_deep(&text) {
+            return Err(SourceError::TooDeep { path: path.to_owned(), line });
+        }
+        let kind = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("ipynb") => PySourceType::Ipynb,
+            Some("pyi") => PySourceType::Stub,
+            _ => PySourceType::Python,
+        };
+        let parsed = ruff_python_parser::parse_unchecked_source(&text, kind);
+        let index = LineIndex::from_source_text(&text);
+        if let Some(error) = parsed.errors().first() {
+            let at = place(&index, &text, error.location.start());
+            return Err(match python2::sign(&text, &index, parsed.errors()) {
+                Some((line, what)) => SourceError::Python2 { path: path.to_owned(), line, what },
+                None => SourceError::Syntax { path: path.to_owned(), at, message: error.error.to_string() },
+            });
+        }
+        Ok(Self { path: path.to_owned(), text, index, parsed })
+    }
+
+    /// The path that it was read from.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its text, without a byte order mark.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Its tree.
+    #[must_use]
+    pub fn tree(&self) -> &ModModule {
+        self.parsed.syntax()
+    }
+
+    /// Line and column of an offset, both from 1; columns count characters.
+    #[must_use]
+    pub fn place(&self, offset: TextSize) -> Place {
+        place(&self.index, &self.text, offset)
+    }
+
+    /// The text of a part, empty where it lies outside.
+    #[must_use]
+    pub fn slice(&self, range: TextRange) -> &str {
+        self.text.get(range.start().to_usize()..range.end().to_usize()).unwrap_or_default()
+    }
+
+    /// The line that an offset lies in, without its indentation and its end.
+    #[must_use]
+    pub fn line_text(&self, offset: TextSize) -> &str {
+        let line = self.index.line_index(offset);
+        self.slice(self.index.line_range(line, &self.text)).trim()
+    }
+
+    /// How many lines it has.
+    #[must_use]
+    pub fn lines(&self) -> usize {
+        self.index.line_count()
+    }
+}
+
+fn place(index: &LineIndex, text: &str, offset: TextSize) -> Place {
+    let at = index.line_column(offset.min(TextSize::of(text)), text);
+    Place { line: at.line.get(), column: at.column.get() }
+}
+
+#[cfg(test)]
+mod tests;
