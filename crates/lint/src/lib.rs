@@ -4,4 +4,5 @@
 //! process in a container are read through `/proc/PID/root`.
 
 pub mod model;
+pub mod program;
 pub mod source;

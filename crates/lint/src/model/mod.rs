@@ -15,6 +15,8 @@ pub use block::{Block, BlockId, BlockKind};
 pub use element::elements_of;
 pub use fact::{Assign, Bound, Call, Delete, Result};
 pub use name::dotted;
+pub use ruff_python_ast::{Expr, ExprCall, Stmt};
+pub use ruff_text_size::{Ranged, TextRange, TextSize};
 pub use scope::{Binding, BindingKind, Scope, ScopeId, ScopeKind};
 
 use crate::source::Source;

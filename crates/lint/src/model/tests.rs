@@ -60,7 +60,7 @@ fn loops_are_counted_inside_their_function() {
     let mut loops: Vec<_> = model
         .calls
         .iter()
-        .map(|call| (source.slice(ruff_text_size::Ranged::range(call.call)), model.loops(call.block)))
+        .map(|call| (source.slice(Ranged::range(call.call)), model.loops(call.block)))
         .collect();
     loops.sort_unstable();
     assert_eq!(loops, [("else_()", 1), ("f()", 2), ("h()", 0), ("i()", 1), ("j()", 0)]);
@@ -72,7 +72,7 @@ fn loop_variables_come_from_what_is_looped_over() {
         "for i, x in enumerate(xs): pass\nfor k, v in d.items(): pass\nfor a, b in zip(p, q): pass\nfor z in tqdm(list(zs)): pass\nfor k in d.keys(): pass\nu, w = [], {}\n",
     );
     let model = Model::new(&source);
-    let text = |expr: &ruff_python_ast::Expr| source.slice(ruff_text_size::Ranged::range(expr)).to_owned();
+    let text = |expr: &Expr| source.slice(Ranged::range(expr)).to_owned();
     let from: Vec<_> = model.assigns.iter().map(|each| (text(each.target), text(each.value))).collect();
     let pair = |target: &str, value: &str| (target.to_owned(), value.to_owned());
     assert_eq!(

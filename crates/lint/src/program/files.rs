@@ -1,0 +1,104 @@
+//! Where source comes from: a filesystem root, or memory.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+use crate::source::MAX_BYTES;
+
+/// Symbolic links that are followed on the way to one file, as in the kernel (`path_resolution(7)`).
+const MAX_LINKS: usize = 40;
+
+/// Gives the bytes of files by the paths that the program itself uses.
+pub trait Files {
+    /// The bytes of a file, at most one more than is read of any.
+    ///
+    /// # Errors
+    /// Those of the filesystem; also where the path leads to no regular file.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+
+    /// Whether there is a regular file.
+    fn is_file(&self, path: &Path) -> bool;
+}
+
+/// A filesystem below a root, such as `/proc/PID/root`. Symbolic links are followed inside it, as the process would.
+#[derive(Clone, Debug)]
+pub struct Rooted {
+    root: PathBuf,
+}
+
+impl Rooted {
+    /// Files below this root.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    fn place(&self, path: &Path) -> io::Result<PathBuf> {
+        if self.root == Path::new("/") {
+            return Ok(path.to_owned());
+        }
+        let mut links = 0;
+        let mut found = PathBuf::new();
+        let mut rest: Vec<PathBuf> = reversed(path);
+        while let Some(part) = rest.pop() {
+            match part.components().next() {
+                Some(Component::Normal(name)) => found.push(name),
+                Some(Component::ParentDir) => {
+                    found.pop();
+                    continue;
+                }
+                Some(Component::RootDir) => {
+                    found.clear();
+                    continue;
+                }
+                _ => continue,
+            }
+            if let Ok(target) = self.root.join(&found).read_link() {
+                links += 1;
+                if links > MAX_LINKS {
+                    return Err(io::Error::other("too many symbolic links"));
+                }
+                found.pop();
+                rest.extend(reversed(&target));
+            }
+        }
+        Ok(self.root.join(found))
+    }
+}
+
+fn reversed(path: &Path) -> Vec<PathBuf> {
+    path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect()
+}
+
+impl Files for Rooted {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let place = self.place(path)?;
+        // A pipe or a device in the file's place would keep us waiting.
+        if !place.metadata()?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        let mut bytes = Vec::new();
+        File::open(place)?.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        self.place(path).is_ok_and(|place| place.is_file())
+    }
+}
+
+/// Files in memory, for tests and for text from standard input.
+#[derive(Clone, Debug, Default)]
+pub struct InMemory(pub HashMap<PathBuf, Vec<u8>>);
+
+impl Files for InMemory {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.0.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        self.0.contains_key(path)
+    }
+}

@@ -1,0 +1,220 @@
+//! The files of one program, and which file an import means.
+//!
+//! Entry files are read, and what they import of the user's own; libraries are never followed, only read where they are
+//! asked for by name.
+
+mod files;
+mod import;
+mod library;
+
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+
+pub use files::{Files, InMemory, Rooted};
+pub use library::is_library;
+
+use crate::model::{BindingKind, Expr, Model, ScopeId};
+use crate::source::{Source, SourceError};
+
+/// Files of one program that are read, at most.
+pub const MAX_FILES: usize = 400;
+/// Bytes of one program that are read, at most.
+pub const MAX_TOTAL_BYTES: usize = 32 << 20;
+
+/// Index of a file in its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(pub u32);
+
+/// The files of one program.
+#[derive(Debug, Default)]
+pub struct Program {
+    sources: Vec<Source>,
+    library: Vec<bool>,
+    /// Which file a dotted path means, as it is written in a file (with its leading dots).
+    links: HashMap<(FileId, String), FileId>,
+    errors: Vec<SourceError>,
+    /// Whether there was more than is read.
+    pub cut: bool,
+}
+
+impl Program {
+    /// Reads the entry files, and what they import of the user's own. `search` are the folders in which absolute imports
+    /// are looked for beside the importing file's own (the target's `sys.path`).
+    #[must_use]
+    pub fn load(files: &dyn Files, entries: &[PathBuf], search: &[PathBuf]) -> Self {
+        let mut program = Self::default();
+        let mut known: HashMap<PathBuf, Option<FileId>> = HashMap::new();
+        let mut queue: VecDeque<PathBuf> = entries.iter().cloned().collect();
+        let mut wanted: Vec<(FileId, String, PathBuf)> = Vec::new();
+        let mut bytes_left = MAX_TOTAL_BYTES;
+        while let Some(path) = queue.pop_front() {
+            if known.contains_key(&path) {
+                continue;
+            }
+            if program.sources.len() + program.errors.len() >= MAX_FILES {
+                program.cut = true;
+                break;
+            }
+            let id = program.read(files, &path, &mut bytes_left);
+            known.insert(path.clone(), id);
+            let Some(id) = id else { continue };
+            if program.library[id.0 as usize] {
+                continue;
+            }
+            for (name, level) in import::imports(program.sources[id.0 as usize].tree()) {
+                let Some(found) = import::find(files, &path, &name, level, search) else { continue };
+                if !is_library(&found) {
+                    queue.push_back(found.clone());
+                }
+                wanted.push((id, format!("{}{name}", ".".repeat(level as usize)), found));
+            }
+        }
+        for (from, name, path) in wanted {
+            if let Some(Some(to)) = known.get(&path) {
+                program.links.insert((from, name), *to);
+            }
+        }
+        program
+    }
+
+    fn read(&mut self, files: &dyn Files, path: &Path, left: &mut usize) -> Option<FileId> {
+        let parsed = files
+            .read(path)
+            .map_err(|error| SourceError::Unreadable { path: path.to_owned(), problem: error.to_string() })
+            .and_then(|bytes| {
+                *left = left
+                    .checked_sub(bytes.len())
+                    .ok_or_else(|| SourceError::TooLarge { path: path.to_owned(), bytes: bytes.len() })?;
+                Source::parse(path, &bytes)
+            });
+        match parsed {
+            Ok(source) => {
+                let id = FileId(u32::try_from(self.sources.len()).ok()?);
+                self.sources.push(source);
+                self.library.push(is_library(path));
+                Some(id)
+            }
+            Err(error) => {
+                self.errors.push(error);
+                None
+            }
+        }
+    }
+
+    /// The files that were understood.
+    #[must_use]
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// Those that were not, and why.
+    #[must_use]
+    pub fn errors(&self) -> &[SourceError] {
+        &self.errors
+    }
+
+    /// A file by its path.
+    #[must_use]
+    pub fn by_path(&self, path: &Path) -> Option<FileId> {
+        self.sources.iter().zip(0..).find(|(source, _)| source.path() == path).map(|(_, id)| FileId(id))
+    }
+
+    /// Whether a file belongs to a library or to Python itself.
+    #[must_use]
+    pub fn in_library(&self, file: FileId) -> bool {
+        self.library[file.0 as usize]
+    }
+}
+
+/// A program and what names mean in each of its files.
+#[derive(Debug)]
+pub struct Models<'p> {
+    /// The program.
+    pub program: &'p Program,
+    models: Vec<Model<'p>>,
+}
+
+impl<'p> Models<'p> {
+    /// Reads the trees of all files.
+    #[must_use]
+    pub fn new(program: &'p Program) -> Self {
+        Self { program, models: program.sources.iter().map(Model::new).collect() }
+    }
+
+    /// The model of a file.
+    #[must_use]
+    pub fn of(&self, file: FileId) -> &Model<'p> {
+        &self.models[file.0 as usize]
+    }
+
+    /// All files with their models.
+    pub fn iter(&self) -> impl Iterator<Item = (FileId, &Model<'p>)> {
+        self.models.iter().zip(0..).map(|(model, id)| (FileId(id), model))
+    }
+
+    /// The file that the longest beginning of a dotted path means in `file`, and the parts left.
+    #[must_use]
+    pub fn import<'n>(&self, file: FileId, path: &'n str) -> Option<(FileId, &'n str)> {
+        let mut end = path.len();
+        loop {
+            if let Some(to) = self.program.links.get(&(file, path[..end].to_owned())) {
+                return Some((*to, path[end..].trim_start_matches('.')));
+            }
+            end = path[..end].rfind('.').filter(|at| *at > 0 && path[..*at].chars().any(|letter| letter != '.'))?;
+        }
+    }
+
+    /// Where the definition that an expression names stands, in whichever file: its scope and its name there.
+    #[must_use]
+    pub fn definition(&self, file: FileId, scope: ScopeId, expr: &Expr) -> Option<(FileId, ScopeId, String)> {
+        let parts = crate::model::dotted(expr)?;
+        self.named(file, scope, &parts, 8)
+    }
+
+    fn named(&self, file: FileId, scope: ScopeId, parts: &[&str], hops: usize) -> Option<(FileId, ScopeId, String)> {
+        let (first, rest) = parts.split_first()?;
+        let model = self.of(file);
+        let owner = model.owner(scope, first)?;
+        let binding = model.scope(owner).bindings(first).last()?;
+        match &binding.kind {
+            BindingKind::Import { path, level } => {
+                let hops = hops.checked_sub(1)?;
+                let path = format!("{}{path}", ".".repeat(*level as usize));
+                let whole = std::iter::once(path.as_str()).chain(rest.iter().copied()).collect::<Vec<_>>().join(".");
+                let (to, left) = self.import(file, &whole)?;
+                let left: Vec<&str> = left.split('.').filter(|part| !part.is_empty()).collect();
+                self.named(to, ScopeId::MODULE, &left, hops)
+            }
+            BindingKind::Class(class) if !rest.is_empty() => {
+                let member = model.scope(*class);
+                let [name] = rest else { return None };
+                member.names.contains_key(name).then(|| (file, *class, (*name).to_owned()))
+            }
+            _ if rest.is_empty() => Some((file, owner, (*first).to_owned())),
+            _ => None,
+        }
+    }
+
+    /// The class that an expression names.
+    #[must_use]
+    pub fn class(&self, file: FileId, scope: ScopeId, expr: &Expr) -> Option<(FileId, ScopeId)> {
+        let (file, owner, name) = self.definition(file, scope, expr)?;
+        self.of(file).scope(owner).bindings(&name).iter().rev().find_map(|binding| match binding.kind {
+            BindingKind::Class(class) => Some((file, class)),
+            _ => None,
+        })
+    }
+
+    /// The function that an expression names.
+    #[must_use]
+    pub fn function(&self, file: FileId, scope: ScopeId, expr: &Expr) -> Option<(FileId, ScopeId)> {
+        let (file, owner, name) = self.definition(file, scope, expr)?;
+        self.of(file).scope(owner).bindings(&name).iter().rev().find_map(|binding| match binding.kind {
+            BindingKind::Function(function) => Some((file, function)),
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

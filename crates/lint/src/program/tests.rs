@@ -1,0 +1,78 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+fn program(files: &[(&str, &str)], entry: &str) -> Program {
+    let memory = InMemory(files.iter().map(|(path, text)| (PathBuf::from(path), text.as_bytes().to_vec())).collect());
+    Program::load(&memory, &[PathBuf::from(entry)], &[])
+}
+
+#[test]
+fn imports_of_the_users_own_are_followed() {
+    let program = program(
+        &[
+            ("/p/train.py", "from lib.state import HISTORY as h\nimport lib.util\nimport torch\nh.append(1)\nlib.util.f()\n"),
+            ("/p/lib/__init__.py", ""),
+            ("/p/lib/state.py", "from . import deep\nHISTORY = []\n"),
+            ("/p/lib/deep.py", "from ..other import nothing\n"),
+            ("/p/lib/util.py", "from lib.state import HISTORY\ndef f(): HISTORY.append(2)\n"),
+            ("/p/torch.pyi", ""),
+        ],
+        "/p/train.py",
+    );
+    assert_eq!(program.sources().len(), 5);
+    assert!(program.errors().is_empty());
+    let models = Models::new(&program);
+    let train = program.by_path(Path::new("/p/train.py")).unwrap();
+    let state = program.by_path(Path::new("/p/lib/state.py")).unwrap();
+    let util = program.by_path(Path::new("/p/lib/util.py")).unwrap();
+    let found: Vec<_> = models
+        .of(train)
+        .calls
+        .iter()
+        .map(|call| match &*call.call.func {
+            Expr::Attribute(each) if each.attr.as_str() == "append" => models.definition(train, call.scope, &each.value),
+            func => models.definition(train, call.scope, func),
+        })
+        .collect();
+    assert_eq!(found, [Some((state, ScopeId::MODULE, "HISTORY".to_owned())), Some((util, ScopeId::MODULE, "f".to_owned()))]);
+}
+
+#[test]
+fn what_cannot_be_read_is_said_and_the_rest_goes_on() {
+    let program = program(&[("/p/a.py", "import b, c\n"), ("/p/b.py", "x = ("), ("/p/c.py", "print 'x'\n")], "/p/a.py");
+    assert_eq!(program.sources().len(), 1);
+    let said: Vec<String> = program.errors().iter().map(ToString::to_string).collect();
+    assert!(said[0].starts_with("/p/b.py:1:"), "{said:?}");
+    assert!(said[1].contains("Python 2"), "{said:?}");
+}
+
+#[test]
+fn circles_end() {
+    let program = program(&[("/p/a.py", "import b\nfrom b import x\nx.y\n"), ("/p/b.py", "from a import x\n")], "/p/a.py");
+    let models = Models::new(&program);
+    let a = program.by_path(Path::new("/p/a.py")).unwrap();
+    assert_eq!(models.bindings_resolve(a), None);
+}
+
+impl Models<'_> {
+    fn bindings_resolve(&self, file: FileId) -> Option<(FileId, ScopeId, String)> {
+        self.named(file, ScopeId::MODULE, &["x"], 8)
+    }
+}
+
+#[test]
+fn links_stay_below_the_root() {
+    let root = tempfile::tempdir().unwrap();
+    let inside = root.path().join("app");
+    std::fs::create_dir(&inside).unwrap();
+    std::fs::write(inside.join("real.py"), "x = 1").unwrap();
+    std::os::unix::fs::symlink("/app/real.py", inside.join("link.py")).unwrap();
+    std::os::unix::fs::symlink("../../../../../../etc/hostname", inside.join("out.py")).unwrap();
+    std::os::unix::fs::symlink("loop.py", inside.join("loop.py")).unwrap();
+    let files = Rooted::new(root.path());
+    assert_eq!(files.read(Path::new("/app/link.py")).unwrap(), b"x = 1");
+    assert!(files.read(Path::new("/app/out.py")).is_err());
+    assert!(files.read(Path::new("/app/loop.py")).is_err());
+    assert!(!files.is_file(Path::new("/app")));
+}
