@@ -172,8 +172,10 @@ impl<'a> Builder<'a> {
         for stmt in body {
             let scope = &mut self.model.scopes[self.scope.0 as usize];
             match stmt {
-                Stmt::Global(global) => scope.globals.extend(global.names.iter().map(|name| name.as_str())),
-                Stmt::Nonlocal(nonlocal) => scope.nonlocals.extend(nonlocal.names.iter().map(|name| name.as_str())),
+                Stmt::Global(global) => scope.globals.extend(global.names.iter().map(ruff_python_ast::Identifier::as_str)),
+                Stmt::Nonlocal(nonlocal) => {
+                    scope.nonlocals.extend(nonlocal.names.iter().map(ruff_python_ast::Identifier::as_str));
+                }
                 Stmt::If(each) => {
                     self.declarations(&each.body);
                     each.elif_else_clauses.iter().for_each(|clause| self.declarations(&clause.body));
@@ -267,6 +269,12 @@ impl<'a> Visitor<'a> for Builder<'a> {
                 for target in &each.targets {
                     self.visit_expr(target);
                     self.assign(target, Some(&each.value), Bound::Whole);
+                }
+                // `a = b = []` makes one list with two names.
+                if let Some((first, rest)) = each.targets.split_first() {
+                    rest.iter()
+                        .filter(|_| !first.is_tuple_expr())
+                        .for_each(|target| self.assign(target, Some(first), Bound::Whole));
                 }
             }
             Stmt::AnnAssign(each) => {

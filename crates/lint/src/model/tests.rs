@@ -57,11 +57,8 @@ fn loops_are_counted_inside_their_function() {
         "for a in b:\n    while c:\n        f()\n    def g():\n        h()\n        [i() for x in y]\n    else_()\nelse:\n    j()\n",
     );
     let model = Model::new(&source);
-    let mut loops: Vec<_> = model
-        .calls
-        .iter()
-        .map(|call| (source.slice(Ranged::range(call.call)), model.loops(call.block)))
-        .collect();
+    let mut loops: Vec<_> =
+        model.calls.iter().map(|call| (source.slice(Ranged::range(call.call)), model.loops(call.block))).collect();
     loops.sort_unstable();
     assert_eq!(loops, [("else_()", 1), ("f()", 2), ("h()", 0), ("i()", 1), ("j()", 0)]);
 }

@@ -94,8 +94,14 @@ impl Source {
     /// The line that an offset lies in, without its indentation and its end.
     #[must_use]
     pub fn line_text(&self, offset: TextSize) -> &str {
-        let line = self.index.line_index(offset);
-        self.slice(self.index.line_range(line, &self.text)).trim()
+        self.slice(self.line_range(offset)).trim()
+    }
+
+    /// The line that an offset lies in, with its end.
+    #[must_use]
+    pub fn line_range(&self, offset: TextSize) -> TextRange {
+        let offset = offset.min(TextSize::of(&self.text));
+        self.index.line_range(self.index.line_index(offset), &self.text)
     }
 
     /// How many lines it has.

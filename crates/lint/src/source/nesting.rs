@@ -44,7 +44,7 @@ impl Scan<'_> {
                 b')' | b']' | b'}' => self.depth = self.open.pop().unwrap_or(self.depth),
                 b',' | b';' => self.depth = self.open.last().copied().unwrap_or(0),
                 b'+' | b'-' | b'*' | b'/' | b'%' | b'@' | b'&' | b'|' | b'^' | b'~' | b'.' | b'<' | b'>' | b'=' => {
-                    self.depth += 1
+                    self.depth += 1;
                 }
                 _ if byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80 => self.word(),
                 _ if byte.is_ascii_digit() => self.number(),

@@ -1,0 +1,195 @@
+//! What keeps a holder from growing for ever, as far as the source tells.
+
+use ruff_python_ast::{CmpOp, ExprCall, Operator};
+
+use super::context::Contexts;
+use super::ops::{Loss, Op, Ops, name_of};
+use super::{Bound, Kind, Site};
+use crate::flow::{Alias, At, Flow, Place};
+use crate::model::{BlockId, BlockKind, Expr, Ranged, ScopeId, TextSize};
+use crate::program::FileId;
+
+/// Everything that a bound is read from.
+pub(super) struct Bounds<'f, 'p> {
+    pub flow: &'f Flow<'p>,
+    pub ops: &'f Ops<'p>,
+    pub contexts: &'f Contexts,
+    /// Every place that can hold the container.
+    pub aliases: &'f [Alias<'p>],
+    /// The function whose local it is.
+    pub local_of: Option<(FileId, ScopeId)>,
+}
+
+impl<'p> Bounds<'_, 'p> {
+    /// What bounds the growth by one statement, the firmest first.
+    pub fn of(&self, op: &Op<'p, Kind>) -> Option<Bound> {
+        if op.key.is_some_and(is_one_of_few) {
+            return Some(Bound::Keys);
+        }
+        self.made_with_a_limit()
+            .or_else(|| self.guarded(op.file, op.scope, op.block))
+            .or_else(|| self.emptied())
+            .or_else(|| self.dies())
+    }
+
+    /// `deque(maxlen=100)`, `Queue(100)`, `LRUCache(maxsize=100)`.
+    fn made_with_a_limit(&self) -> Option<Bound> {
+        let mut made = self.aliases.iter().flat_map(|alias| at(&self.ops.assigned, alias.at));
+        made.find_map(|op| match op.what {
+            Expr::Call(call) if has_limit(call) => Some(Bound::Ceiling(self.site(op.file, call.start()))),
+            _ => None,
+        })
+    }
+
+    /// `if len(xs) < 100:` around it.
+    fn guarded(&self, file: FileId, scope: ScopeId, block: BlockId) -> Option<Bound> {
+        let model = self.flow.models.of(file);
+        model.blocks_within(block).find_map(|block| {
+            let test = match block.kind {
+                BlockKind::If(test) => test,
+                BlockKind::While(each) => &*each.test,
+                _ => return None,
+            };
+            self.compares_length(file, scope, test, &[CmpOp::Lt, CmpOp::LtE, CmpOp::NotEq])
+                .then(|| Bound::Ceiling(self.site(file, test.start())))
+        })
+    }
+
+    /// Whether a condition is `len(xs) < n`, alone or with `and`.
+    fn compares_length(&self, file: FileId, scope: ScopeId, test: &'p Expr, ops: &[CmpOp]) -> bool {
+        match test {
+            Expr::Compare(each) => {
+                let flipped: Vec<CmpOp> = ops.iter().map(|op| flip(*op)).collect();
+                each.ops.iter().any(|op| ops.contains(op)) && self.is_length(file, scope, &each.left)
+                    || each.ops.iter().any(|op| flipped.contains(op))
+                        && each.comparators.iter().any(|other| self.is_length(file, scope, other))
+            }
+            Expr::BoolOp(each) if each.op.is_and() => {
+                each.values.iter().any(|value| self.compares_length(file, scope, value, ops))
+            }
+            _ => false,
+        }
+    }
+
+    fn is_length(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> bool {
+        match expr {
+            Expr::Call(call) if matches!(name_of(call), Some("len")) => {
+                call.arguments.args.first().is_some_and(|of| self.is_alias(file, scope, of))
+            }
+            Expr::Call(call) => match &*call.func {
+                Expr::Attribute(each) if matches!(each.attr.as_str(), "qsize" | "__len__") => {
+                    self.is_alias(file, scope, &each.value)
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    fn is_alias(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> bool {
+        let places = self.flow.places(file, scope, expr);
+        self.aliases.iter().any(|alias| places.contains(&alias.at))
+    }
+
+    /// What takes elements out again, where it runs again and again.
+    fn emptied(&self) -> Option<Bound> {
+        let mut maybe = None;
+        for op in self.aliases.iter().flat_map(|alias| at(&self.ops.losses, alias.at)) {
+            let model = self.flow.models.of(op.file);
+            // Where it is made is no emptying.
+            let function = model.function_of(op.scope);
+            let in_init = function.is_some_and(|function| model.scope(function).name() == "__init__");
+            let own = matches!(op.at.place, Place::Variable(file, owner, _) if file == op.file && Some(owner) == function)
+                && model.loops(op.block) == 0;
+            if in_init || own && op.what == Loss::All || !self.contexts.is_repeated(model, op.file, op.scope, op.block) {
+                continue;
+            }
+            let site = self.site(op.file, op.offset);
+            let tests: Vec<&Expr> = model
+                .blocks_within(op.block)
+                .filter_map(|block| match block.kind {
+                    BlockKind::If(test) => Some(test),
+                    BlockKind::While(each) => Some(&*each.test),
+                    _ => None,
+                })
+                .collect();
+            if tests.iter().any(|test| self.compares_length(op.file, op.scope, test, &[CmpOp::Gt, CmpOp::GtE, CmpOp::Eq])) {
+                return Some(Bound::Ceiling(site));
+            }
+            let conditional = model.blocks_within(op.block).any(|block| block.kind.is_conditional());
+            // `xs = xs[-10:]` leaves so many, however many there were.
+            let cut = op.what == Loss::Some && at(&self.ops.assigned, op.at).any(|assigned| assigned.offset == op.offset);
+            if !conditional && (op.what == Loss::All || cut) {
+                return Some(Bound::Emptied(site));
+            }
+            maybe.get_or_insert(Bound::EmptiedIf(site));
+        }
+        maybe
+    }
+
+    /// A local of a function that is called again and again, kept nowhere else.
+    fn dies(&self) -> Option<Bound> {
+        let (file, function) = self.local_of?;
+        let kept = self.aliases.iter().any(|alias| match alias.at.place {
+            Place::Attribute(..) | Place::Result(..) => true,
+            Place::Variable(_, owner, _) => owner == ScopeId::MODULE,
+            Place::Unknown(_) | Place::Instance(_) => false,
+        });
+        (!kept && self.contexts.is_called_repeatedly(file, function)).then_some(Bound::Local)
+    }
+
+    fn site(&self, file: FileId, offset: TextSize) -> Site {
+        site(self.flow, file, offset)
+    }
+}
+
+/// The line that an offset of a file lies in.
+pub(super) fn site(flow: &Flow, file: FileId, offset: TextSize) -> Site {
+    let source = flow.models.of(file).source;
+    let place = source.place(offset);
+    let text: String = source.line_text(offset).chars().take(super::MAX_TEXT).collect();
+    Site { file: source.path().to_owned(), line: place.line, column: place.column, text }
+}
+
+/// What happens to exactly this object.
+pub(super) fn at<'m, 'p, What>(
+    ops: &'m std::collections::HashMap<Place<'p>, Vec<Op<'p, What>>>,
+    wanted: At<'p>,
+) -> impl Iterator<Item = &'m Op<'p, What>> + use<'m, 'p, What> {
+    ops.get(&wanted.place).into_iter().flatten().filter(move |op| op.at.depth == wanted.depth)
+}
+
+fn flip(op: CmpOp) -> CmpOp {
+    match op {
+        CmpOp::Lt => CmpOp::Gt,
+        CmpOp::LtE => CmpOp::GtE,
+        CmpOp::Gt => CmpOp::Lt,
+        CmpOp::GtE => CmpOp::LtE,
+        other => other,
+    }
+}
+
+/// A constant, or a remainder: few different keys however often it runs.
+fn is_one_of_few(key: &Expr) -> bool {
+    match key {
+        Expr::StringLiteral(_) | Expr::NumberLiteral(_) | Expr::BooleanLiteral(_) | Expr::NoneLiteral(_) => true,
+        Expr::BinOp(each) => each.op == Operator::Mod && !matches!(&*each.left, Expr::StringLiteral(_) | Expr::FString(_)),
+        Expr::UnaryOp(each) => is_one_of_few(&each.operand),
+        Expr::Tuple(each) => !each.elts.is_empty() && each.elts.iter().all(is_one_of_few),
+        _ => false,
+    }
+}
+
+fn has_limit(call: &ExprCall) -> bool {
+    let arguments = &call.arguments;
+    let keyword = arguments.keywords.iter().any(|keyword| {
+        keyword.arg.as_ref().is_some_and(|name| matches!(name.as_str(), "maxlen" | "maxsize" | "max_size" | "capacity"))
+            && !keyword.value.is_none_literal_expr()
+    });
+    let positional = match name_of(call) {
+        Some("deque") => arguments.args.len() > 1,
+        Some("Queue" | "LifoQueue" | "PriorityQueue" | "LRUCache" | "LFUCache" | "RRCache") => !arguments.args.is_empty(),
+        _ => false,
+    };
+    keyword || positional
+}

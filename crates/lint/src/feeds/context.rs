@@ -1,0 +1,242 @@
+//! Whether a statement runs again and again, and in which part of the training, as far as the source tells.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Phase;
+use super::ops::name_of;
+use crate::model::{BlockId, BlockKind, Call, Expr, Model, ScopeId, ScopeKind};
+use crate::program::{FileId, Models};
+
+/// Functions that somebody calls again and again whom the source does not show: Python itself, torch, a framework.
+const CALLED_BY_OTHERS: &[&str] = &["__getitem__", "__iter__", "__next__", "__call__", "forward", "backward", "collate_fn"];
+
+/// What is known of a program's functions.
+#[derive(Debug, Default)]
+pub(super) struct Contexts {
+    repeated: HashSet<(FileId, ScopeId)>,
+    phases: HashMap<(FileId, ScopeId), Phase>,
+    /// Blocks with a `backward` inside.
+    training: HashSet<(FileId, BlockId)>,
+}
+
+impl Contexts {
+    pub fn new(models: &Models) -> Self {
+        let mut contexts = Self::default();
+        contexts.find_training(models);
+        let calls = calls_by_name(models);
+        contexts.find_repeated(models, &calls);
+        contexts.find_phases(models, &calls);
+        contexts
+    }
+
+    /// Whether code at this block runs again and again.
+    pub fn is_repeated(&self, model: &Model, file: FileId, scope: ScopeId, block: BlockId) -> bool {
+        model.loops(block) > 0 || model.function_of(scope).is_some_and(|function| self.is_called_repeatedly(file, function))
+    }
+
+    /// Whether a function, or one around it, is called again and again.
+    pub fn is_called_repeatedly(&self, file: FileId, function: ScopeId) -> bool {
+        self.repeated.contains(&(file, function))
+    }
+
+    /// The part of the training that a block belongs to.
+    pub fn phase(&self, model: &Model, file: FileId, scope: ScopeId, block: BlockId) -> Option<Phase> {
+        for each in model.blocks_within(block) {
+            if let BlockKind::With(with) = each.kind
+                && with.items.iter().any(|item| is_without_gradients(&item.context_expr))
+            {
+                return Some(Phase::Validation);
+            }
+        }
+        let mut at = Some(block);
+        while let Some(id) = at {
+            let each = model.block(id);
+            if each.kind.is_loop() && self.training.contains(&(file, id)) {
+                return Some(Phase::Training);
+            }
+            at = if each.kind.is_scope() { None } else { each.parent };
+        }
+        self.phases.get(&(file, model.function_of(scope)?)).copied()
+    }
+
+    fn find_training(&mut self, models: &Models) {
+        for (file, model) in models.iter() {
+            for call in &model.calls {
+                if matches!(name_of(call.call), Some("backward" | "manual_backward")) {
+                    let mut at = Some(call.block);
+                    while let Some(id) = at {
+                        self.training.insert((file, id));
+                        let each = model.block(id);
+                        at = if each.kind.is_scope() { None } else { each.parent };
+                    }
+                }
+            }
+        }
+    }
+
+    fn find_repeated(&mut self, models: &Models, calls: &Calls) {
+        let handed = handed_names(models);
+        let mut functions = Vec::new();
+        for (file, model) in models.iter() {
+            for (scope, function) in model.functions() {
+                let parent = model.scope(scope).parent.unwrap_or(ScopeId::MODULE);
+                let name = function.name.as_str();
+                // Constructing a class calls its `__init__`.
+                let called = if name == "__init__" { model.scope(parent).name() } else { name };
+                functions.push((file, scope, called));
+                let of_framework = model.scope(parent).is_class()
+                    && !calls.contains_key(called)
+                    && has_foreign_base(models, file, model, parent);
+                if CALLED_BY_OTHERS.contains(&name) || handed.contains(name) || of_framework && name != "__init__" {
+                    self.repeated.insert((file, scope));
+                }
+            }
+            // A lambda is made to be called later, mostly more than once.
+            let lambdas = model.scopes.iter().zip(0..).filter(|(scope, _)| matches!(scope.kind, ScopeKind::Lambda(_)));
+            self.repeated.extend(lambdas.map(|(_, id)| (file, ScopeId(id))));
+        }
+        loop {
+            let before = self.repeated.len();
+            for (file, scope, called) in &functions {
+                let hot = calls.get(called).into_iter().flatten().any(|site| {
+                    site.loops > 0 || site.function.is_some_and(|function| self.repeated.contains(&(site.file, function)))
+                });
+                if hot {
+                    self.repeated.insert((*file, *scope));
+                }
+            }
+            if self.repeated.len() == before {
+                return;
+            }
+        }
+    }
+
+    fn find_phases(&mut self, models: &Models, calls: &Calls) {
+        for (file, model) in models.iter() {
+            for (scope, function) in model.functions() {
+                let without = function.decorator_list.iter().any(|decorator| is_without_gradients(&decorator.expression));
+                let trains = model.calls.iter().any(|call| {
+                    model.function_of(call.scope) == Some(scope)
+                        && matches!(name_of(call.call), Some("backward" | "manual_backward"))
+                });
+                let phase = match () {
+                    () if without => Some(Phase::Validation),
+                    () if trains => Some(Phase::Training),
+                    () => by_name(function.name.as_str()),
+                };
+                if let Some(phase) = phase {
+                    self.phases.insert((file, scope), phase);
+                }
+            }
+        }
+        // A function called from one part only belongs to it.
+        for _ in 0..3 {
+            let mut found = Vec::new();
+            for (file, model) in models.iter() {
+                for (scope, function) in model.functions() {
+                    if self.phases.contains_key(&(file, scope)) {
+                        continue;
+                    }
+                    let sites = calls.get(function.name.as_str()).into_iter().flatten();
+                    let mut phases = sites.map(|site| self.phase(models.of(site.file), site.file, site.scope, site.block));
+                    if let Some(Some(first)) = phases.next()
+                        && phases.all(|phase| phase == Some(first))
+                    {
+                        found.push(((file, scope), first));
+                    }
+                }
+            }
+            self.phases.extend(found);
+        }
+    }
+}
+
+/// Where something is called.
+struct CallSite {
+    file: FileId,
+    scope: ScopeId,
+    block: BlockId,
+    function: Option<ScopeId>,
+    loops: usize,
+}
+
+type Calls<'p> = HashMap<&'p str, Vec<CallSite>>;
+
+fn calls_by_name<'p>(models: &Models<'p>) -> Calls<'p> {
+    let mut calls: Calls = HashMap::new();
+    for (file, model) in models.iter() {
+        for Call { call, scope, block, .. } in &model.calls {
+            if let Some(name) = name_of(call) {
+                let function = model.function_of(*scope);
+                let site = CallSite { file, scope: *scope, block: *block, function, loops: model.loops(*block) };
+                calls.entry(name).or_default().push(site);
+            }
+        }
+    }
+    calls
+}
+
+/// Names of functions that are given to somebody: callbacks, hooks, targets of threads.
+fn handed_names<'p>(models: &Models<'p>) -> HashSet<&'p str> {
+    let mut names = HashSet::new();
+    for (_, model) in models.iter() {
+        for call in &model.calls {
+            let arguments = &call.call.arguments;
+            for value in arguments.args.iter().chain(arguments.keywords.iter().map(|keyword| &keyword.value)) {
+                match value {
+                    Expr::Name(name) => names.insert(name.id.as_str()),
+                    Expr::Attribute(attribute) => names.insert(attribute.attr.as_str()),
+                    _ => false,
+                };
+            }
+        }
+    }
+    names
+}
+
+/// Whether a class inherits from something outside the program, which may call its methods.
+fn has_foreign_base(models: &Models, file: FileId, model: &Model, class: ScopeId) -> bool {
+    let scope = model.scope(class);
+    let ScopeKind::Class(definition) = scope.kind else { return false };
+    let outer = scope.parent.unwrap_or(ScopeId::MODULE);
+    let mut bases = definition.arguments.iter().flat_map(|arguments| &arguments.args);
+    bases.any(|base| match models.class(file, outer, base) {
+        None => !matches!(base, Expr::Name(name) if name.id.as_str() == "object"),
+        Some((to, base)) => (to, base) != (file, class) && foreign_above(models, to, base, 8),
+    })
+}
+
+fn foreign_above(models: &Models, file: FileId, class: ScopeId, left: usize) -> bool {
+    let model = models.of(file);
+    let ScopeKind::Class(definition) = model.scope(class).kind else { return false };
+    let outer = model.scope(class).parent.unwrap_or(ScopeId::MODULE);
+    let mut bases = definition.arguments.iter().flat_map(|arguments| &arguments.args);
+    left > 0
+        && bases.any(|base| match models.class(file, outer, base) {
+            None => true,
+            Some((to, base)) => foreign_above(models, to, base, left - 1),
+        })
+}
+
+/// `torch.no_grad()`, `inference_mode`, however imported.
+fn is_without_gradients(expr: &Expr) -> bool {
+    match expr {
+        Expr::Call(call) => matches!(name_of(call), Some("no_grad" | "inference_mode")),
+        Expr::Attribute(attribute) => matches!(attribute.attr.as_str(), "no_grad" | "inference_mode"),
+        Expr::Name(name) => matches!(name.id.as_str(), "no_grad" | "inference_mode"),
+        _ => false,
+    }
+}
+
+/// What functions of a training are mostly called, in frameworks and in plain loops.
+fn by_name(name: &str) -> Option<Phase> {
+    let name = name.to_ascii_lowercase();
+    let has = |words: &[&str]| name.split('_').any(|part| words.contains(&part));
+    if has(&["val", "valid", "validate", "validation", "eval", "evaluate", "evaluation", "test"]) {
+        Some(Phase::Validation)
+    } else if has(&["train", "training", "fit"]) {
+        Some(Phase::Training)
+    } else {
+        None
+    }
+}

@@ -1,0 +1,109 @@
+//! A tensor whose autograd graph gets longer: values that are computed from their own last value.
+
+use ruff_python_ast::visitor::{Visitor, walk_expr};
+
+use super::find::{Finder, Ranked};
+use super::ops::{Op, name_of};
+use super::{Certainty, Kind};
+use crate::flow::Alias;
+use crate::model::{Assign, Bound, Expr, Ranged, ScopeId};
+use crate::program::FileId;
+
+/// Intermediate variables that are looked through: `new = a * old + b; old = new`.
+const MAX_HOPS: usize = 2;
+
+/// Assignments to one of these places whose value is computed from it.
+pub(super) fn find<'p>(finder: &Finder<'_, 'p>, aliases: &[Alias<'p>]) -> Vec<Ranked> {
+    let mut found = Vec::new();
+    for (file, model) in finder.flow.models.iter() {
+        for assign in &model.assigns {
+            let places = finder.flow.places(file, assign.scope, assign.target);
+            let Some(alias) = aliases.iter().find(|alias| places.contains(&alias.at)) else { continue };
+            let again = match assign.how {
+                Bound::Augmented(_) => !detaches(assign.value),
+                Bound::Whole | Bound::Part => comes_from(finder, file, assign, aliases, MAX_HOPS),
+                Bound::Element | Bound::Entered => false,
+            };
+            if again {
+                let op = Op {
+                    at: alias.at,
+                    what: Kind::Accumulated,
+                    file,
+                    scope: assign.scope,
+                    block: assign.block,
+                    offset: assign.target.start(),
+                    key: None,
+                };
+                found.push(finder.ranked(&op, alias, Certainty::Traced));
+            }
+        }
+    }
+    found
+}
+
+fn comes_from<'p>(finder: &Finder<'_, 'p>, file: FileId, assign: &Assign<'p>, aliases: &[Alias<'p>], hops: usize) -> bool {
+    if detaches(assign.value) {
+        return false;
+    }
+    let mut mentions = Mentions { finder, file, scope: assign.scope, aliases, found: false, others: Vec::new() };
+    mentions.visit_expr(assign.value);
+    if mentions.found {
+        return true;
+    }
+    let others = mentions.others;
+    hops > 0
+        && others.iter().any(|other| {
+            let places = finder.flow.places(file, assign.scope, other);
+            let before = finder.flow.models.of(file).assigns.iter().filter(|each| {
+                each.scope == assign.scope
+                    && matches!(each.how, Bound::Whole | Bound::Part)
+                    && each.target.range() != assign.target.range()
+                    && finder.flow.places(file, each.scope, each.target).iter().any(|at| places.contains(at))
+            });
+            before.take(8).any(|each| comes_from(finder, file, each, aliases, hops - 1))
+        })
+}
+
+/// Whether a value leaves its graph behind.
+fn detaches(value: &Expr) -> bool {
+    match value {
+        Expr::Call(call) => {
+            matches!(name_of(call), Some("detach" | "item" | "detach_" | "numpy" | "tolist" | "float" | "int" | "str"))
+                || matches!(&*call.func, Expr::Attribute(each) if detaches(&each.value))
+        }
+        Expr::Attribute(each) => each.attr.as_str() == "data" || detaches(&each.value),
+        Expr::Subscript(each) => detaches(&each.value),
+        Expr::NumberLiteral(_) | Expr::StringLiteral(_) | Expr::BooleanLiteral(_) | Expr::NoneLiteral(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether an expression reads one of the places outside of what detaches it.
+struct Mentions<'a, 'f, 'p> {
+    finder: &'a Finder<'f, 'p>,
+    file: FileId,
+    scope: ScopeId,
+    aliases: &'a [Alias<'p>],
+    found: bool,
+    /// Other variables that it reads.
+    others: Vec<&'p Expr>,
+}
+
+impl<'p> Visitor<'p> for Mentions<'_, '_, 'p> {
+    fn visit_expr(&mut self, expr: &'p Expr) {
+        if self.found || detaches(expr) {
+            return;
+        }
+        if matches!(expr, Expr::Name(_) | Expr::Attribute(_) | Expr::Subscript(_)) {
+            let places = self.finder.flow.places(self.file, self.scope, expr);
+            if self.aliases.iter().any(|alias| places.contains(&alias.at)) {
+                self.found = true;
+                return;
+            }
+            if expr.is_name_expr() && self.others.len() < 16 {
+                self.others.push(expr);
+            }
+        }
+        stacker::maybe_grow(128 << 10, 2 << 20, || walk_expr(self, expr));
+    }
+}

@@ -1,0 +1,148 @@
+//! Holders inside a library's objects: what the user's program calls that makes them grow.
+
+use std::collections::HashSet;
+
+use super::bounds::site;
+use super::find::{Finder, Ranked, is_users};
+use super::ops::{Op, is_hook, name_of};
+use super::target::Library;
+use super::{Certainty, Kind};
+use crate::flow::{Alias, At};
+use crate::model::{Bound, Expr, Ranged};
+
+/// Methods that give or take, and never make an object larger.
+const READERS: &[&str] = &[
+    "get",
+    "keys",
+    "values",
+    "items",
+    "state_dict",
+    "parameters",
+    "named_parameters",
+    "modules",
+    "children",
+    "eval",
+    "train",
+    "to",
+    "cuda",
+    "cpu",
+    "close",
+    "clear",
+    "pop",
+    "remove",
+    "reset",
+    "flush",
+    "copy",
+    "detach",
+    "item",
+    "join",
+    "start",
+    "finish",
+    "shape",
+    "size",
+    "zero_grad",
+];
+
+/// Callers of callers inside a library that are looked at.
+const MAX_CALLERS: usize = 3;
+
+/// Adds the user's calls: to the library's own statements where its source was read, else as statements of their own.
+pub(super) fn reach<'p>(finder: &Finder<'_, 'p>, object: &Library<'p>, found: &mut Vec<Ranked>) {
+    let mut names: HashSet<String> = found
+        .iter()
+        .filter(|each| each.statement.library)
+        .filter_map(|each| each.statement.function.as_ref()?.rsplit('.').next().map(str::to_owned))
+        .collect();
+    add_callers(finder, &mut names);
+    let calls = user_calls(finder, object, &names);
+    if found.is_empty() {
+        *found = calls;
+        return;
+    }
+    let sites: Vec<_> = calls.iter().map(|call| call.statement.site.clone()).collect();
+    for each in found.iter_mut().filter(|each| each.statement.library) {
+        each.statement.via = sites.clone();
+        each.statement.repeated |= calls.iter().any(|call| call.statement.repeated);
+    }
+}
+
+/// The methods of the library that call those which add.
+fn add_callers(finder: &Finder, names: &mut HashSet<String>) {
+    for _ in 0..MAX_CALLERS {
+        let before = names.len();
+        for (file, model) in finder.flow.models.iter().filter(|(file, _)| !is_users(finder.flow, *file)) {
+            let _ = file;
+            for call in &model.calls {
+                if name_of(call.call).is_some_and(|name| names.contains(name))
+                    && let Some(function) = model.function_of(call.scope)
+                {
+                    names.insert(model.scope(function).name().to_owned());
+                }
+            }
+        }
+        if names.len() == before {
+            return;
+        }
+    }
+}
+
+/// The user's calls of methods of the object. Without names, every method counts that is given something.
+fn user_calls<'p>(finder: &Finder<'_, 'p>, object: &Library<'p>, names: &HashSet<String>) -> Vec<Ranked> {
+    let mut seeds = object.seeds.clone();
+    if seeds.is_empty() {
+        seeds = made(finder, object);
+    }
+    let aliases = finder.flow.aliases(&seeds, false);
+    let mut found = Vec::new();
+    for (file, model) in finder.flow.models.iter().filter(|(file, _)| is_users(finder.flow, *file)) {
+        for call in &model.calls {
+            let Expr::Attribute(attribute) = &*call.call.func else { continue };
+            let name = attribute.attr.as_str();
+            let arguments = &call.call.arguments;
+            let hook = object.attribute.contains("hook");
+            let counts = match () {
+                () if hook => is_hook(name),
+                () if names.is_empty() => {
+                    !(READERS.contains(&name) || arguments.args.is_empty() && arguments.keywords.is_empty())
+                }
+                () => names.contains(name),
+            };
+            if !counts {
+                continue;
+            }
+            let places = finder.flow.places(file, call.scope, &attribute.value);
+            let Some(alias) = aliases.iter().find(|alias| places.contains(&alias.at)) else { continue };
+            found.push(described(finder, call, file, alias));
+        }
+    }
+    found
+}
+
+fn described<'p>(
+    finder: &Finder<'_, 'p>,
+    call: &crate::model::Call<'p>,
+    file: crate::program::FileId,
+    alias: &Alias<'p>,
+) -> Ranked {
+    let op =
+        Op { at: alias.at, what: Kind::Call, file, scope: call.scope, block: call.block, offset: call.call.start(), key: None };
+    let mut ranked = finder.described(&op, Certainty::Traced);
+    ranked.steps = alias.steps;
+    ranked.statement.via = alias.site.iter().map(|(file, offset)| site(finder.flow, *file, *offset)).collect();
+    ranked
+}
+
+/// The places that are given a new object of the class.
+fn made<'p>(finder: &Finder<'_, 'p>, object: &Library<'p>) -> Vec<At<'p>> {
+    let Some(class) = &object.class else { return Vec::new() };
+    let mut seeds = Vec::new();
+    for (file, model) in finder.flow.models.iter().filter(|(file, _)| is_users(finder.flow, *file)) {
+        for assign in model.assigns.iter().filter(|assign| matches!(assign.how, Bound::Whole | Bound::Entered)) {
+            let Expr::Call(call) = assign.value else { continue };
+            if name_of(call) == Some(class.name.as_str()) {
+                seeds.extend(finder.flow.places(file, assign.scope, assign.target));
+            }
+        }
+    }
+    seeds
+}

@@ -1,0 +1,47 @@
+//! From an object that grows to the statements that add to it.
+//!
+//! The question is a path of names ([`Holder`]), as it is seen in a process; the answer is statements of the source,
+//! ranked, each with what bounds it. A statement is returned only where the source shows that it means this object: by the
+//! same name, or by following what the name is given to ([`crate::flow`]). Where there is none, the answer says why, and
+//! nothing is made up.
+
+mod answer;
+mod bounds;
+mod context;
+mod find;
+mod graph;
+mod holder;
+mod library;
+mod ops;
+mod special;
+mod target;
+
+use std::path::PathBuf;
+
+pub use answer::{Answer, Bound, Certainty, Kind, Phase, Site, Statement};
+pub use holder::{ClassRef, FunctionRef, Grows, Holder, Root, Step};
+
+use crate::flow::Flow;
+use crate::program::{Files, Models, Program};
+
+/// Statements of one answer, at most.
+pub const MAX_STATEMENTS: usize = 20;
+/// Characters of a line that are shown.
+const MAX_TEXT: usize = 300;
+
+/// Answers for several holders of one program. `entries` are the files that the process was started with, `search` the
+/// folders of its `sys.path`; files that the holders name are read, too.
+#[must_use]
+pub fn feeds(files: &dyn Files, entries: &[PathBuf], search: &[PathBuf], holders: &[Holder]) -> Vec<Answer> {
+    let mut all: Vec<PathBuf> = entries.to_vec();
+    for path in holders.iter().flat_map(Holder::files) {
+        if !all.contains(path) {
+            all.push(path.clone());
+        }
+    }
+    let program = Program::load(files, &all, search);
+    let models = Models::new(&program);
+    let flow = Flow::new(&models);
+    let finder = find::Finder::new(&flow);
+    holders.iter().map(|holder| finder.answer(holder)).collect()
+}

@@ -1,0 +1,331 @@
+//! Every statement of a program that adds to a container or takes from one, by the place of the container.
+
+use std::collections::HashMap;
+
+use ruff_python_ast::{ExprCall, Operator};
+
+use super::Kind;
+use crate::flow::{At, Flow, Place};
+use crate::model::{Assign, BlockId, Bound, Call, Expr, Model, Ranged, ScopeId, TextSize};
+use crate::program::FileId;
+
+/// Something that happens to the container at a place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Op<'p, What> {
+    /// The place of the container.
+    pub at: At<'p>,
+    /// What happens.
+    pub what: What,
+    pub file: FileId,
+    pub scope: ScopeId,
+    pub block: BlockId,
+    /// Where it begins.
+    pub offset: TextSize,
+    /// The key of an entry.
+    pub key: Option<&'p Expr>,
+}
+
+impl<'p, What> Op<'p, What> {
+    /// The same place, with something else that happens there.
+    pub fn with<Other>(&self, what: Other) -> Op<'p, Other> {
+        let Self { at, file, scope, block, offset, key, .. } = *self;
+        Op { at, what, file, scope, block, offset, key }
+    }
+}
+
+/// How a container loses elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// All: `clear()`, `xs = []`, `del xs[:]`.
+    All,
+    /// Some: `pop()`, `del xs[0]`, `xs = xs[-10:]`.
+    Some,
+}
+
+/// What adds and what takes, by place.
+#[derive(Debug, Default)]
+pub(super) struct Ops<'p> {
+    pub adds: HashMap<Place<'p>, Vec<Op<'p, Kind>>>,
+    pub losses: HashMap<Place<'p>, Vec<Op<'p, Loss>>>,
+    /// Values assigned to a place as a whole.
+    pub assigned: HashMap<Place<'p>, Vec<Op<'p, &'p Expr>>>,
+}
+
+impl<'p> Ops<'p> {
+    pub fn new(flow: &Flow<'p>) -> Self {
+        let mut ops = Self::default();
+        for (file, model) in flow.models.iter() {
+            let mut collector = Collector { flow, file, ops: &mut ops };
+            model.assigns.iter().for_each(|assign| collector.assign(assign));
+            collector.calls(model);
+            for delete in &model.deletes {
+                let (target, loss) = match delete.target {
+                    Expr::Subscript(each) => (&*each.value, if each.slice.is_slice_expr() { Loss::All } else { Loss::Some }),
+                    other => (other, Loss::All),
+                };
+                collector.lose(delete.scope, delete.block, target, loss, delete.target.start());
+            }
+        }
+        ops
+    }
+}
+
+struct Collector<'f, 'p> {
+    flow: &'f Flow<'p>,
+    file: FileId,
+    ops: &'f mut Ops<'p>,
+}
+
+impl<'p> Collector<'_, 'p> {
+    fn add(&mut self, scope: ScopeId, block: BlockId, container: &'p Expr, kind: Kind, offset: TextSize, key: Option<&'p Expr>) {
+        for at in self.flow.places(self.file, scope, container) {
+            let op = Op { at, what: kind, file: self.file, scope, block, offset, key };
+            self.ops.adds.entry(at.place).or_default().push(op);
+        }
+    }
+
+    fn lose(&mut self, scope: ScopeId, block: BlockId, container: &'p Expr, loss: Loss, offset: TextSize) {
+        for at in self.flow.places(self.file, scope, container) {
+            let op = Op { at, what: loss, file: self.file, scope, block, offset, key: None };
+            self.ops.losses.entry(at.place).or_default().push(op);
+        }
+    }
+
+    fn assign(&mut self, assign: &Assign<'p>) {
+        let Assign { target, value, scope, block, .. } = *assign;
+        let offset = target.start();
+        match assign.how {
+            Bound::Augmented(Operator::Add | Operator::BitOr) => self.add(scope, block, target, Kind::Extend, offset, None),
+            Bound::Augmented(_) => {}
+            Bound::Whole | Bound::Part | Bound::Element | Bound::Entered => self.set(target, value, assign, offset),
+        }
+    }
+
+    fn set(&mut self, target: &'p Expr, value: &'p Expr, assign: &Assign<'p>, offset: TextSize) {
+        let (scope, block) = (assign.scope, assign.block);
+        if let Expr::Subscript(item) = target {
+            if item.slice.is_slice_expr() {
+                let loses = is_fresh(value) || self.is_cut(scope, value, &item.value);
+                if loses {
+                    self.lose(scope, block, &item.value, Loss::All, offset);
+                } else {
+                    self.add(scope, block, &item.value, Kind::Extend, offset, None);
+                }
+            } else {
+                self.add(scope, block, &item.value, Kind::Item, offset, Some(&item.slice));
+            }
+        }
+        if assign.how != Bound::Whole {
+            return;
+        }
+        if is_fresh(value) {
+            // `d[k] = []` begins a new one.
+            if !target.is_subscript_expr() {
+                self.lose(scope, block, target, Loss::All, offset);
+            }
+        } else if self.is_cut(scope, value, target) {
+            self.lose(scope, block, target, Loss::Some, offset);
+        } else if self.is_rebuilt(scope, value, target) {
+            self.add(scope, block, target, Kind::Rebuilt, offset, None);
+        }
+        for at in self.flow.places(self.file, scope, target) {
+            let op = Op { at, what: value, file: self.file, scope, block, offset, key: None };
+            self.ops.assigned.entry(at.place).or_default().push(op);
+        }
+    }
+
+    /// `xs[-10:]`, `list(xs)[-10:]`, `deque(xs, maxlen=10)`: less of what was there.
+    fn is_cut(&self, scope: ScopeId, value: &'p Expr, target: &'p Expr) -> bool {
+        match value {
+            Expr::Subscript(each) if each.slice.is_slice_expr() => self.mentions(scope, &each.value, target),
+            Expr::ListComp(each) => {
+                each.generators.iter().any(|generator| !generator.ifs.is_empty() && self.mentions(scope, &generator.iter, target))
+            }
+            Expr::DictComp(each) => {
+                each.generators.iter().any(|generator| !generator.ifs.is_empty() && self.mentions(scope, &generator.iter, target))
+            }
+            _ => false,
+        }
+    }
+
+    /// `xs + [x]`, `[*xs, x]`, `{**d, k: v}`, `torch.cat([xs, x])`, `np.append(xs, x)`: what was there, and more.
+    fn is_rebuilt(&self, scope: ScopeId, value: &'p Expr, target: &'p Expr) -> bool {
+        match value {
+            Expr::BinOp(each) if matches!(each.op, Operator::Add | Operator::BitOr) => {
+                self.same(scope, &each.left, target)
+                    || self.same(scope, &each.right, target)
+                    || self.is_rebuilt(scope, &each.left, target)
+            }
+            Expr::List(each) => {
+                each.elts.iter().any(|element| element.is_starred_expr() && self.mentions(scope, element, target))
+            }
+            Expr::Set(each) => each.elts.iter().any(|element| element.is_starred_expr() && self.mentions(scope, element, target)),
+            Expr::Tuple(each) => {
+                each.elts.iter().any(|element| element.is_starred_expr() && self.mentions(scope, element, target))
+            }
+            Expr::Dict(each) => each.items.iter().any(|item| item.key.is_none() && self.mentions(scope, &item.value, target)),
+            Expr::Call(call) if name_of(call).is_some_and(|name| JOINERS.contains(&name)) => {
+                call.arguments.args.iter().any(|argument| {
+                    let parts = match argument {
+                        Expr::List(each) => &*each.elts,
+                        Expr::Tuple(each) => &*each.elts,
+                        other => std::slice::from_ref(other),
+                    };
+                    parts.iter().any(|part| self.same(scope, part, target))
+                })
+            }
+            _ => false,
+        }
+    }
+
+    fn same(&self, scope: ScopeId, one: &'p Expr, other: &'p Expr) -> bool {
+        let places = self.flow.places(self.file, scope, one);
+        !places.is_empty() && self.flow.places(self.file, scope, other).iter().any(|at| places.contains(at))
+    }
+
+    /// The expression itself, or wrapped: `list(xs)`, `*xs`, `xs.items()`.
+    fn mentions(&self, scope: ScopeId, expr: &'p Expr, target: &'p Expr) -> bool {
+        self.same(scope, expr, target)
+            || match expr {
+                Expr::Call(call) => {
+                    call.arguments.args.first().is_some_and(|first| self.same(scope, first, target))
+                        || matches!(&*call.func, Expr::Attribute(each) if self.same(scope, &each.value, target))
+                }
+                Expr::Starred(each) => self.same(scope, &each.value, target),
+                _ => false,
+            }
+    }
+
+    fn calls(&mut self, model: &Model<'p>) {
+        let mut handed: HashMap<Place<'p>, Vec<(&'p Expr, Kind)>> = HashMap::new();
+        for assign in model.assigns.iter().filter(|assign| assign.how == Bound::Whole) {
+            if let Some((container, kind)) = adder(assign.value) {
+                for at in self.flow.places(self.file, assign.scope, assign.target).into_iter().filter(|at| at.depth == 0) {
+                    handed.entry(at.place).or_default().push((container, kind));
+                }
+            }
+        }
+        for call in &model.calls {
+            self.call(call);
+            // `add = xs.append`, and then `add(x)`.
+            if !handed.is_empty() && matches!(&*call.call.func, Expr::Name(_) | Expr::Attribute(_)) {
+                for at in self.flow.places(self.file, call.scope, &call.call.func) {
+                    for (container, kind) in handed.get(&at.place).into_iter().flatten() {
+                        self.add(call.scope, call.block, container, *kind, call.call.start(), None);
+                    }
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, call: &Call<'p>) {
+        let Call { call: expr, scope, block, .. } = *call;
+        let arguments = &expr.arguments;
+        if let Expr::Attribute(attribute) = &*expr.func {
+            let name = attribute.attr.as_str();
+            // What a method of the program's own adds is told by its own statements.
+            let own = self.flow.callee(self.file, scope, &expr.func).is_some();
+            if let Some(kind) = method(name).filter(|_| !own) {
+                let key = matches!(name, "setdefault" | "__setitem__").then(|| arguments.args.first()).flatten();
+                self.add(scope, block, &attribute.value, kind, expr.start(), key);
+            } else if is_hook(name) {
+                self.add(scope, block, &attribute.value, Kind::Hook, expr.start(), None);
+            } else if let Some(loss) = loser(name).filter(|_| !own) {
+                self.lose(scope, block, &attribute.value, loss, expr.start());
+            }
+        }
+        if let (Some("heappush" | "insort" | "insort_left" | "insort_right" | "iadd"), Some(first)) =
+            (name_of(expr), arguments.args.first())
+        {
+            self.add(scope, block, first, Kind::Add, expr.start(), None);
+        }
+        if let (Some("heappop"), Some(first)) = (name_of(expr), arguments.args.first()) {
+            self.lose(scope, block, first, Loss::Some, expr.start());
+        }
+        let values = arguments.args.iter().chain(arguments.keywords.iter().map(|keyword| &keyword.value));
+        for value in values {
+            if let Some((container, _)) = adder(value) {
+                self.add(scope, block, container, Kind::Handed, value.start(), None);
+            }
+        }
+    }
+}
+
+/// Functions that give a longer one of what they are given.
+const JOINERS: &[&str] =
+    &["append", "concatenate", "concat", "cat", "hstack", "vstack", "merge", "chain", "insert", "union", "stack"];
+
+/// The last name of what is called.
+pub(super) fn name_of(call: &ExprCall) -> Option<&str> {
+    match &*call.func {
+        Expr::Name(name) => Some(name.id.as_str()),
+        Expr::Attribute(attribute) => Some(attribute.attr.as_str()),
+        _ => None,
+    }
+}
+
+fn method(name: &str) -> Option<Kind> {
+    Some(match name {
+        "append" | "appendleft" | "add" | "insert" | "push" | "put" | "put_nowait" | "send" => Kind::Add,
+        "extend" | "extendleft" | "update" | "__iadd__" | "__ior__" | "update_from" | "fromlist" | "frombytes" | "write" => {
+            Kind::Extend
+        }
+        "setdefault" | "__setitem__" | "__getitem__" => Kind::Item,
+        _ => return None,
+    })
+}
+
+/// Methods by whose name a hook or a callback is registered.
+pub(super) fn is_hook(name: &str) -> bool {
+    name.starts_with("register_") && name.contains("hook")
+        || matches!(
+            name,
+            "register"
+                | "add_callback"
+                | "add_done_callback"
+                | "add_hook"
+                | "register_callback"
+                | "subscribe"
+                | "add_listener"
+                | "connect"
+                | "on"
+        )
+}
+
+fn loser(name: &str) -> Option<Loss> {
+    Some(match name {
+        "clear" => Loss::All,
+        "pop" | "popleft" | "popitem" | "remove" | "discard" | "get_nowait" => Loss::Some,
+        _ => return None,
+    })
+}
+
+/// The container of a method that adds and is not called: `xs.append`.
+fn adder(expr: &Expr) -> Option<(&Expr, Kind)> {
+    let Expr::Attribute(attribute) = expr else { return None };
+    let kind = method(attribute.attr.as_str()).filter(|_| attribute.attr.as_str() != "__getitem__")?;
+    // `module.add` handed somewhere is a function; a container is told by what else is known of it.
+    Some((&attribute.value, kind))
+}
+
+/// A new, empty container.
+pub(super) fn is_fresh(value: &Expr) -> bool {
+    match value {
+        Expr::List(each) => each.elts.is_empty(),
+        Expr::Tuple(each) => each.elts.is_empty(),
+        Expr::Dict(each) => each.items.is_empty(),
+        Expr::NoneLiteral(_) => true,
+        Expr::Call(call) => {
+            let empty = call.arguments.args.is_empty();
+            match name_of(call) {
+                Some("list" | "dict" | "set" | "OrderedDict" | "Counter" | "bytearray" | "WeakValueDictionary") => {
+                    empty && call.arguments.keywords.is_empty()
+                }
+                Some("deque" | "Queue") => empty,
+                Some("defaultdict") => call.arguments.args.len() <= 1,
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}

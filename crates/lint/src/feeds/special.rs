@@ -1,0 +1,199 @@
+//! Holders that no name leads to, but a statement of a known form does: caches by decorator, hooks, gradients, a collector
+//! that is off.
+
+use ruff_python_ast::ExprCall;
+
+use super::bounds::site;
+use super::find::{Finder, Ranked};
+use super::holder::{FunctionRef, Grows, Holder, Root, Step};
+use super::ops::{Op, name_of};
+use super::target::{Target, function_ref};
+use super::{Bound, Certainty, Kind};
+use crate::flow::{At, Place};
+use crate::model::{BlockId, Expr, Ranged, ScopeId, ScopeKind, TextSize};
+use crate::program::FileId;
+
+/// The answer for a holder of such a form; none for all others.
+pub(super) fn find(finder: &Finder, holder: &Holder) -> Option<Result<Vec<Ranked>, String>> {
+    match (&holder.root, &holder.grows) {
+        (Root::LruCache(function), _) => Some(cached(finder, function)),
+        (Root::Garbage, _) => Some(Ok(collector(finder))),
+        (_, Grows::Gradients) => Some(Ok(zeroed(finder))),
+        _ => hooks(finder, holder).map(Ok),
+    }
+}
+
+/// One call somewhere, as a statement.
+fn statement(finder: &Finder, kind: Kind, file: FileId, scope: ScopeId, block: BlockId, offset: TextSize) -> Ranked {
+    let nowhere = At { place: Place::Unknown(""), depth: 0 };
+    finder.described(&Op { at: nowhere, what: kind, file, scope, block, offset, key: None }, Certainty::Traced)
+}
+
+/// `@lru_cache(maxsize=None)`: the decorator, and where the function is called.
+fn cached(finder: &Finder, function: &FunctionRef) -> Result<Vec<Ranked>, String> {
+    let (file, scope) = function_ref(finder.flow, function)?;
+    let model = finder.flow.models.of(file);
+    let here = model.scope(scope);
+    let ScopeKind::Function(definition) = here.kind else { return Err("no function with a cache".to_owned()) };
+    let outer = here.parent.unwrap_or(ScopeId::MODULE);
+    let decorators = definition.decorator_list.iter().filter_map(|decorator| {
+        let limit = limit_of(&decorator.expression)?;
+        Some((decorator.expression.start(), limit))
+    });
+    let wrapped = model.calls.iter().filter_map(|call| {
+        let argument = call.call.arguments.args.first()?;
+        let limit = limit_of(&call.call.func)
+            .filter(|_| finder.flow.models.function(file, call.scope, argument) == Some((file, scope)))?;
+        Some((call.call.start(), limit))
+    });
+    let mut found = Vec::new();
+    for (offset, limit) in decorators.chain(wrapped) {
+        let mut ranked = statement(finder, Kind::Cache, file, outer, here.block, offset);
+        let calls = finder.flow.models.iter().flat_map(|(from, model)| {
+            let calls = model.calls.iter().filter(move |call| name_of(call.call) == Some(definition.name.as_str()));
+            calls.map(move |call| (from, call))
+        });
+        let calls: Vec<_> = calls.collect();
+        ranked.statement.repeated = calls
+            .iter()
+            .any(|(from, call)| finder.contexts.is_repeated(finder.flow.models.of(*from), *from, call.scope, call.block));
+        ranked.statement.via = calls.iter().take(8).map(|(from, call)| site(finder.flow, *from, call.call.start())).collect();
+        ranked.statement.bound = limit.then(|| Bound::Ceiling(site(finder.flow, file, offset)));
+        found.push(ranked);
+    }
+    Ok(found)
+}
+
+/// Whether an expression is a caching decorator, and whether it has a limit (128 by default; `cache` has none).
+fn limit_of(expr: &Expr) -> Option<bool> {
+    let (name, call) = match expr {
+        Expr::Call(call) => (name_of(call)?, Some(call)),
+        Expr::Name(name) => (name.id.as_str(), None),
+        Expr::Attribute(attribute) => (attribute.attr.as_str(), None),
+        _ => return None,
+    };
+    match name {
+        "cache" | "memoize" => Some(false),
+        "lru_cache" | "cached" | "ttl_cache" | "alru_cache" => {
+            let keyword =
+                call.and_then(|call| argument(call, "maxsize")).or_else(|| call.and_then(|call| call.arguments.args.first()));
+            Some(keyword.is_none_or(|size| !size.is_none_literal_expr()))
+        }
+        _ => None,
+    }
+}
+
+fn argument<'e>(call: &'e ExprCall, name: &str) -> Option<&'e Expr> {
+    call.arguments
+        .keywords
+        .iter()
+        .find(|keyword| keyword.arg.as_ref().is_some_and(|arg| arg.as_str() == name))
+        .map(|keyword| &keyword.value)
+}
+
+/// A dictionary of hooks, as `_forward_hooks` of a module: the calls that register such hooks.
+fn hooks(finder: &Finder, holder: &Holder) -> Option<Vec<Ranked>> {
+    let at = holder.path.iter().rposition(|step| *step != Step::Item)?;
+    let Step::Attribute { name, owner } = &holder.path[at] else { return None };
+    let own = owner.as_ref().and_then(|owner| super::target::find_class(finder.flow, owner));
+    // A list of hooks of the program's own is a list like any other.
+    if !name.starts_with('_') || !name.contains("hook") || own.is_some_and(|_| finder.flow.attribute_name(name).is_some()) {
+        return None;
+    }
+    let plain = name.trim_start_matches('_').trim_end_matches('s');
+    let plain =
+        ["global_", "optimizer_", "module_"].iter().fold(plain, |plain, prefix| plain.strip_prefix(prefix).unwrap_or(plain));
+    let before = Holder { path: holder.path[..at].to_vec(), root: holder.root.clone(), grows: Grows::Value };
+    let seeds = Target::of(finder.flow, &before).map(|target| target.seeds).unwrap_or_default();
+    let aliases = finder.flow.aliases(&seeds, true);
+    let mut found = Vec::new();
+    for (file, model) in finder.flow.models.iter() {
+        for call in &model.calls {
+            let Some(method) = name_of(call.call).filter(|method| method.starts_with("register_") && method.ends_with(plain))
+            else {
+                continue;
+            };
+            let mut ranked = statement(finder, Kind::Hook, file, call.scope, call.block, call.call.start());
+            let places = match &*call.call.func {
+                Expr::Attribute(attribute) => finder.flow.places(file, call.scope, &attribute.value),
+                _ => Vec::new(),
+            };
+            // Another module may be meant.
+            let same = aliases.iter().any(|alias| places.contains(&alias.at));
+            ranked.statement.certainty = if same || method.contains("module") { Certainty::Traced } else { Certainty::ByName };
+            ranked.statement.bound = removed(finder, file, call.call);
+            found.push(ranked);
+        }
+    }
+    Some(found)
+}
+
+/// Whether the handle that a registration gives is removed again.
+fn removed(finder: &Finder, file: FileId, call: &ExprCall) -> Option<Bound> {
+    let model = finder.flow.models.of(file);
+    let assign = model.assigns.iter().find(|assign| assign.value.range() == call.range())?;
+    let handle = finder.flow.places(file, assign.scope, assign.target);
+    let aliases = finder.flow.aliases(&handle, false);
+    let mut losses = aliases.iter().flat_map(|alias| super::bounds::at(&finder.ops.losses, alias.at));
+    let loss = losses.find(|loss| {
+        finder
+            .flow
+            .models
+            .of(loss.file)
+            .source
+            .slice(finder.flow.models.of(loss.file).source.line_range(loss.offset))
+            .contains(".remove")
+    })?;
+    let at = site(finder.flow, loss.file, loss.offset);
+    let conditional = finder.flow.models.of(loss.file).blocks_within(loss.block).any(|block| block.kind.is_conditional());
+    Some(if conditional { Bound::EmptiedIf(at) } else { Bound::Emptied(at) })
+}
+
+/// `zero_grad(set_to_none=False)`, `p.grad.zero_()`; a bare `zero_grad()` where there is nothing else (it kept them before
+/// torch 2.0).
+fn zeroed(finder: &Finder) -> Vec<Ranked> {
+    let (mut sure, mut maybe) = (Vec::new(), Vec::new());
+    for (file, model) in finder.flow.models.iter() {
+        for call in &model.calls {
+            let kept = argument(call.call, "set_to_none").or_else(|| call.call.arguments.args.first());
+            let make = || statement(finder, Kind::Zeroed, file, call.scope, call.block, call.call.start());
+            match (name_of(call.call), kept) {
+                (Some("zero_grad"), Some(Expr::BooleanLiteral(yes))) if yes.value => {}
+                (Some("zero_grad"), Some(_)) => sure.push(make()),
+                (Some("zero_grad"), None) => maybe.push(make()),
+                (Some("zero_"), _) => {
+                    let of_grad = matches!(&*call.call.func, Expr::Attribute(each) if crate::model::dotted(&each.value).is_some_and(|parts| parts.contains(&"grad")));
+                    if of_grad {
+                        sure.push(make());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    if sure.is_empty() { maybe } else { sure }
+}
+
+/// `gc.disable()`, `gc.set_threshold(0)`, `gc.freeze()`, and whether it is collected by hand.
+fn collector(finder: &Finder) -> Vec<Ranked> {
+    let mut found = Vec::new();
+    let mut collected = None;
+    for (file, model) in finder.flow.models.iter() {
+        for call in &model.calls {
+            let name = model.full_name(call.scope, &call.call.func);
+            match name.as_deref() {
+                Some("gc.disable" | "gc.freeze" | "gc.set_threshold") => {
+                    found.push(statement(finder, Kind::CollectorOff, file, call.scope, call.block, call.call.start()));
+                }
+                Some("gc.collect" | "gc.enable") => {
+                    let conditional = model.blocks_within(call.block).any(|block| block.kind.is_conditional());
+                    let at = site(finder.flow, file, call.call.start());
+                    collected = Some(if conditional { Bound::EmptiedIf(at) } else { Bound::Emptied(at) });
+                }
+                _ => {}
+            }
+        }
+    }
+    found.iter_mut().for_each(|each| each.statement.bound.clone_from(&collected));
+    found
+}

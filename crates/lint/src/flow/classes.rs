@@ -1,0 +1,320 @@
+//! The classes of a program: who inherits from whom, and what class an expression's value has.
+
+use std::collections::HashMap;
+
+use super::{Flow, Place};
+use crate::model::{Binding, BindingKind, Bound, Expr, ExprCall, Model, ScopeId, ScopeKind, dotted};
+use crate::program::{FileId, Models};
+
+/// A class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClassId {
+    /// The file it is defined in.
+    pub file: FileId,
+    /// Its scope.
+    pub scope: ScopeId,
+}
+
+/// How far types are followed: `a = b; b = c(); def c(): return D()` are three steps.
+const MAX_STEPS: usize = 6;
+
+/// Who inherits from whom.
+#[derive(Debug, Default)]
+pub struct Classes {
+    ancestors: HashMap<ClassId, Vec<ClassId>>,
+    descendants: HashMap<ClassId, Vec<ClassId>>,
+}
+
+impl Classes {
+    pub(super) fn new(models: &Models) -> Self {
+        let mut bases: HashMap<ClassId, Vec<ClassId>> = HashMap::new();
+        for (file, model) in models.iter() {
+            for (scope, class) in model.classes() {
+                let outer = model.scope(scope).parent.unwrap_or(ScopeId::MODULE);
+                let named = class.arguments.iter().flat_map(|arguments| &arguments.args);
+                let found = named.filter_map(|base| {
+                    let base = if let Expr::Subscript(generic) = base { &generic.value } else { base };
+                    models.class(file, outer, base)
+                });
+                bases.insert(ClassId { file, scope }, found.map(|(file, scope)| ClassId { file, scope }).collect());
+            }
+        }
+        let mut classes = Self::default();
+        for class in bases.keys() {
+            let mut line = vec![*class];
+            let mut at = 0;
+            while let Some(next) = line.get(at) {
+                for base in &bases[next] {
+                    if !line.contains(base) && bases.contains_key(base) {
+                        line.push(*base);
+                    }
+                }
+                at += 1;
+            }
+            for ancestor in &line {
+                classes.descendants.entry(*ancestor).or_default().push(*class);
+            }
+            classes.ancestors.insert(*class, line);
+        }
+        classes
+    }
+
+    /// The class itself and all that it inherits from, nearest first.
+    #[must_use]
+    pub fn ancestors(&self, class: ClassId) -> &[ClassId] {
+        self.ancestors.get(&class).map_or(&[], Vec::as_slice)
+    }
+
+    /// The class itself and all that inherit from it.
+    #[must_use]
+    pub fn descendants(&self, class: ClassId) -> &[ClassId] {
+        self.descendants.get(&class).map_or(&[], Vec::as_slice)
+    }
+
+    /// All classes.
+    pub fn iter(&self) -> impl Iterator<Item = ClassId> {
+        self.ancestors.keys().copied()
+    }
+}
+
+impl<'p> Flow<'p> {
+    /// The class whose instance (or itself) `self`, `cls`, `super()`, `type(self)` or `self.__class__` stands for.
+    #[must_use]
+    pub fn own_class(&self, file: FileId, scope: ScopeId, expr: &Expr) -> Option<ClassId> {
+        let model = self.models.of(file);
+        match expr {
+            Expr::Name(name) => {
+                let (class, method) = model.method_of(scope)?;
+                let owner = model.owner(scope, name.id.as_str())?;
+                (owner == method && is_self(model, method, name.id.as_str())).then_some(ClassId { file, scope: class })
+            }
+            Expr::Call(call) => match (&*call.func, call.arguments.args.first()) {
+                (Expr::Name(name), Some(first)) if name.id.as_str() == "type" => self.own_class(file, scope, first),
+                _ => self.super_class(file, scope, call),
+            },
+            Expr::Attribute(attribute) if attribute.attr.as_str() == "__class__" => self.own_class(file, scope, &attribute.value),
+            _ => None,
+        }
+    }
+
+    /// The class that `super()` is called in.
+    pub(super) fn super_class(&self, file: FileId, scope: ScopeId, call: &ExprCall) -> Option<ClassId> {
+        let named = matches!(&*call.func, Expr::Name(name) if name.id.as_str() == "super");
+        let (class, _) = self.models.of(file).method_of(scope).filter(|_| named)?;
+        Some(ClassId { file, scope: class })
+    }
+
+    /// The class of an expression's value, where the program says so.
+    #[must_use]
+    pub fn class_of(&self, file: FileId, scope: ScopeId, expr: &Expr) -> Option<ClassId> {
+        self.class_within(file, scope, expr, MAX_STEPS)
+    }
+
+    fn class_within(&self, file: FileId, scope: ScopeId, expr: &Expr, steps: usize) -> Option<ClassId> {
+        let steps = steps.checked_sub(1)?;
+        if let Some(class) = self.own_class(file, scope, expr) {
+            return Some(class);
+        }
+        match expr {
+            Expr::Name(name) => {
+                let (file, owner, name) = self.models.definition(file, scope, expr).or_else(|| {
+                    let owner = self.models.of(file).owner(scope, name.id.as_str())?;
+                    Some((file, owner, name.id.to_string()))
+                })?;
+                self.class_of_variable(file, owner, &name, steps)
+            }
+            Expr::Attribute(attribute) => {
+                if let Some((file, owner, name)) = self.models.definition(file, scope, expr)
+                    && !self.models.of(file).scope(owner).is_class()
+                {
+                    return self.class_of_variable(file, owner, &name, steps);
+                }
+                let class = self.class_within(file, scope, &attribute.value, steps)?;
+                self.class_of_attribute(class, attribute.attr.as_str(), steps)
+            }
+            Expr::Call(call) => {
+                if let Some((file, scope)) = self.models.class(file, scope, &call.func) {
+                    return Some(ClassId { file, scope });
+                }
+                let (file, function) = self.callee_within(file, scope, &call.func, steps)?;
+                self.class_of_result(file, function, steps)
+            }
+            Expr::If(each) => {
+                self.class_within(file, scope, &each.body, steps).or_else(|| self.class_within(file, scope, &each.orelse, steps))
+            }
+            Expr::BoolOp(each) => each.values.iter().find_map(|value| self.class_within(file, scope, value, steps)),
+            Expr::Named(each) => self.class_within(file, scope, &each.value, steps),
+            Expr::Await(each) => self.class_within(file, scope, &each.value, steps),
+            Expr::Subscript(each) => self.class_of_elements(file, scope, &each.value, steps),
+            _ => None,
+        }
+    }
+
+    fn class_of_variable(&self, file: FileId, owner: ScopeId, name: &str, steps: usize) -> Option<ClassId> {
+        let model = self.models.of(file);
+        let bindings = model.scope(owner).bindings(name);
+        if let Some(class) = bindings.iter().find_map(|binding| self.class_of_parameter(file, owner, binding)) {
+            return Some(class);
+        }
+        self.variables.get(&(file, owner, name))?.iter().find_map(|(file, assign)| match assign.how {
+            Bound::Whole | Bound::Entered => self.class_within(*file, assign.scope, assign.value, steps),
+            Bound::Element => self.class_of_elements(*file, assign.scope, assign.value, steps),
+            Bound::Part | Bound::Augmented(_) => None,
+        })
+    }
+
+    fn class_of_parameter(&self, file: FileId, owner: ScopeId, binding: &Binding<'p>) -> Option<ClassId> {
+        let BindingKind::Parameter { annotation: Some(annotation), .. } = binding.kind else { return None };
+        self.class_named(file, owner, annotation)
+    }
+
+    /// The class that an annotation names: `Trainer`, `"Trainer"`, `Trainer | None`, `Optional[Trainer]`.
+    fn class_named(&self, file: FileId, scope: ScopeId, annotation: &Expr) -> Option<ClassId> {
+        match annotation {
+            Expr::StringLiteral(text) => {
+                let name = text.value.to_str();
+                let owner = self.models.of(file).owner(scope, name)?;
+                self.models.of(file).scope(owner).bindings(name).iter().find_map(|binding| match binding.kind {
+                    BindingKind::Class(class) => Some(ClassId { file, scope: class }),
+                    _ => None,
+                })
+            }
+            Expr::BinOp(either) => {
+                self.class_named(file, scope, &either.left).or_else(|| self.class_named(file, scope, &either.right))
+            }
+            Expr::Subscript(generic) if dotted(&generic.value).is_some_and(|parts| parts.last() == Some(&"Optional")) => {
+                self.class_named(file, scope, &generic.slice)
+            }
+            _ => self.models.class(file, scope, annotation).map(|(file, scope)| ClassId { file, scope }),
+        }
+    }
+
+    fn class_of_attribute(&self, class: ClassId, name: &str, steps: usize) -> Option<ClassId> {
+        self.classes.ancestors(class).iter().find_map(|class| {
+            let assigned = self.attributes.get(&(*class, name)).into_iter().flatten();
+            let found = assigned
+                .filter(|(_, assign)| assign.how == Bound::Whole)
+                .find_map(|(file, assign)| self.class_within(*file, assign.scope, assign.value, steps));
+            found.or_else(|| self.class_of_variable(class.file, class.scope, name, steps))
+        })
+    }
+
+    fn class_of_result(&self, file: FileId, function: ScopeId, steps: usize) -> Option<ClassId> {
+        let model = self.models.of(file);
+        if let ScopeKind::Function(definition) = model.scope(function).kind
+            && let Some(annotation) = &definition.returns
+            && let Some(class) = self.class_named(file, function, annotation)
+        {
+            return Some(class);
+        }
+        let results = model.results.iter().filter(|result| result.scope == function && !result.yielded);
+        results.take(8).find_map(|result| self.class_within(file, result.scope, result.value, steps))
+    }
+
+    /// The class of the object at a variable, or of its elements.
+    #[must_use]
+    pub fn class_at(&self, place: Place<'p>, elements: bool) -> Option<ClassId> {
+        let Place::Variable(file, owner, name) = place else { return None };
+        if !elements {
+            return self.class_of_variable(file, owner, name, MAX_STEPS);
+        }
+        let assigned = self.variables.get(&(file, owner, name))?.iter().filter(|(_, assign)| assign.how == Bound::Whole);
+        assigned.take(4).find_map(|(file, assign)| self.class_of_elements(*file, assign.scope, assign.value, MAX_STEPS))
+    }
+
+    /// The class of an attribute's value.
+    #[must_use]
+    pub fn class_of_attribute_of(&self, class: ClassId, name: &str) -> Option<ClassId> {
+        self.class_of_attribute(class, name, MAX_STEPS)
+    }
+
+    /// The class of the elements of a display or a comprehension, through a variable or an attribute.
+    fn class_of_elements(&self, file: FileId, scope: ScopeId, container: &Expr, steps: usize) -> Option<ClassId> {
+        let steps = steps.checked_sub(1)?;
+        let of = |expr: &Expr| self.class_within(file, scope, expr, steps);
+        match container {
+            Expr::List(list) => list.elts.iter().find_map(of),
+            Expr::Tuple(tuple) => tuple.elts.iter().find_map(of),
+            Expr::Set(set) => set.elts.iter().find_map(of),
+            Expr::Dict(dict) => dict.items.iter().find_map(|item| of(&item.value)),
+            Expr::ListComp(each) => of(&each.elt),
+            Expr::SetComp(each) => of(&each.elt),
+            Expr::Generator(each) => of(&each.elt),
+            Expr::DictComp(each) => of(&each.value),
+            Expr::Call(call) => call.arguments.args.first().and_then(|first| self.class_of_elements(file, scope, first, steps)),
+            Expr::Name(name) => {
+                let owner = self.models.of(file).owner(scope, name.id.as_str())?;
+                let assigned = self.variables.get(&(file, owner, name.id.as_str()))?;
+                let whole = assigned.iter().filter(|(_, assign)| assign.how == Bound::Whole);
+                whole.take(4).find_map(|(file, assign)| self.class_of_elements(*file, assign.scope, assign.value, steps))
+            }
+            Expr::Attribute(attribute) => {
+                let class = self.class_within(file, scope, &attribute.value, steps)?;
+                self.classes.ancestors(class).iter().find_map(|class| {
+                    let assigned = self.attributes.get(&(*class, attribute.attr.as_str()))?;
+                    let whole = assigned.iter().filter(|(_, assign)| assign.how == Bound::Whole);
+                    whole.take(4).find_map(|(file, assign)| self.class_of_elements(*file, assign.scope, assign.value, steps))
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// The function or method that a call calls; a class gives its `__init__`.
+    #[must_use]
+    pub fn callee(&self, file: FileId, scope: ScopeId, func: &Expr) -> Option<(FileId, ScopeId)> {
+        self.callee_within(file, scope, func, MAX_STEPS)
+    }
+
+    fn callee_within(&self, file: FileId, scope: ScopeId, func: &Expr, steps: usize) -> Option<(FileId, ScopeId)> {
+        if let Some(function) = self.models.function(file, scope, func) {
+            return Some(function);
+        }
+        if let Some((file, class)) = self.models.class(file, scope, func) {
+            return self.method(ClassId { file, scope: class }, "__init__");
+        }
+        let Expr::Attribute(attribute) = func else { return None };
+        let class = self.class_within(file, scope, &attribute.value, steps)?;
+        // `super().m` begins above the class.
+        let skip = usize::from(
+            matches!(&*attribute.value, Expr::Call(call) if matches!(&*call.func, Expr::Name(name) if name.id.as_str() == "super")),
+        );
+        let line = self.classes.ancestors(class);
+        line.get(skip..)?.iter().find_map(|class| self.own_method(*class, attribute.attr.as_str()))
+    }
+
+    /// A method of a class, its own or inherited.
+    #[must_use]
+    pub fn method(&self, class: ClassId, name: &str) -> Option<(FileId, ScopeId)> {
+        self.classes.ancestors(class).iter().find_map(|class| self.own_method(*class, name))
+    }
+
+    fn own_method(&self, class: ClassId, name: &str) -> Option<(FileId, ScopeId)> {
+        let bindings = self.models.of(class.file).scope(class.scope).bindings(name);
+        bindings.iter().rev().find_map(|binding| match binding.kind {
+            BindingKind::Function(function) => Some((class.file, function)),
+            _ => None,
+        })
+    }
+}
+
+/// Whether a name is a method's first parameter, and the method no static one.
+fn is_self(model: &Model, method: ScopeId, name: &str) -> bool {
+    let ScopeKind::Function(function) = model.scope(method).kind else { return false };
+    let first = function.parameters.posonlyargs.first().or_else(|| function.parameters.args.first());
+    first.is_some_and(|first| first.parameter.name.as_str() == name) && !is_static(function)
+}
+
+/// Whether a method gets no instance.
+pub(super) fn is_static(function: &ruff_python_ast::StmtFunctionDef) -> bool {
+    decorated(function, "staticmethod")
+}
+
+/// Whether a function has a decorator whose last name this is.
+pub(super) fn decorated(function: &ruff_python_ast::StmtFunctionDef, name: &str) -> bool {
+    function.decorator_list.iter().any(|decorator| match &decorator.expression {
+        Expr::Name(each) => each.id.as_str() == name,
+        Expr::Attribute(each) => each.attr.as_str() == name,
+        _ => false,
+    })
+}

@@ -1,0 +1,62 @@
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::model::ScopeId;
+use crate::program::{InMemory, Program};
+
+/// The places, as text, that can hold what the module's variable `x` holds.
+fn aliases_of_x(text: &str) -> Vec<String> {
+    let path = PathBuf::from("/a.py");
+    let files = InMemory([(path.clone(), text.as_bytes().to_vec())].into());
+    let program = Program::load(&files, &[path], &[]);
+    let models = Models::new(&program);
+    let flow = Flow::new(&models);
+    let file = program.by_path(Path::new("/a.py")).unwrap();
+    let seed = At { place: Place::Variable(file, ScopeId::MODULE, "x"), depth: 0 };
+    let model = models.of(file);
+    let mut found: Vec<String> = flow
+        .aliases(&[seed], false)
+        .into_iter()
+        .map(|alias| {
+            let name = match alias.at.place {
+                Place::Variable(_, scope, name) if scope == ScopeId::MODULE => name.to_owned(),
+                Place::Variable(_, scope, name) => format!("{}:{name}", model.qualified_name(scope)),
+                Place::Attribute(class, name) => format!("{}.{name}", model.qualified_name(class.scope)),
+                Place::Result(_, scope) => format!("{}()", model.qualified_name(scope)),
+                other => format!("{other:?}"),
+            };
+            format!("{name}{}", "[]".repeat(alias.at.depth as usize))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn objects_are_followed_through_names_items_and_calls() {
+    let found = aliases_of_x("x = []\ny = x\nz = {'k': y}\ndef f(p):\n    q = p\n    return q\nw = f(z['k'])\n");
+    assert_eq!(found, ["f()", "f:p", "f:q", "w", "x", "y", "z[]"]);
+}
+
+#[test]
+fn two_objects_given_to_one_helper_stay_two() {
+    let found = aliases_of_x("x = []\ny = []\ndef f(p):\n    p.append(1)\nf(x)\nf(y)\n");
+    assert_eq!(found, ["f:p", "x"]);
+}
+
+#[test]
+fn attributes_are_shared_by_those_who_inherit_and_not_by_others() {
+    let found = aliases_of_x(
+        "x = []\nclass A:\n    def __init__(self, r):\n        self.r = r\nclass B(A):\n    def g(self):\n        b = self.r\nclass C:\n    def g(self):\n        c = self.r\nA(x)\n",
+    );
+    assert_eq!(found, ["A.__init__:r", "A.r", "B.g:b", "B.r", "x"]);
+}
+
+#[test]
+fn circles_and_endless_nesting_end() {
+    assert!(aliases_of_x("x = []\ny = x\nx = y\nx = [x]\nx = x[0]\n").len() < 20);
+    let long: String = (0..500).map(|at| format!("x{at} = x\nx = [x{at}]\n")).collect();
+    assert!(aliases_of_x(&long).len() < 4_001);
+}

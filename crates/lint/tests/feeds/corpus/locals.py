@@ -1,0 +1,41 @@
+#? history: frame:train.py:main history = list
+#? per_class: frame:train.py:main per_class [] = list
+#? inner: frame:train.py:main.<locals>.collect kept = list
+#? short: frame:train.py:evaluate outputs = list
+#? gen: frame:train.py:stream window = list
+from collections import defaultdict
+
+
+def evaluate(model, loader):
+    outputs = []
+    for x in loader:
+        outputs.append(model(x))  # <- short maybe
+    return sum(outputs)
+
+
+def stream(loader):
+    window = []
+    for x in loader:
+        window.append(x)  # <- gen maybe
+        yield x
+
+
+def main(model, loader):
+    history = []
+    per_class = defaultdict(list)
+
+    def collect():
+        kept = []
+        while True:
+            kept.append(next(loader))  # <- inner
+
+    for epoch in range(100):
+        for x, y in stream(loader):
+            out = model(x)
+            history.append(out)  # <- history
+            per_class[y].append(out)  # <- per_class
+        evaluate(model, loader)
+    collect()
+
+
+main(None, None)

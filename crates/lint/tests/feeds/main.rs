@@ -1,0 +1,5 @@
+//! The line that adds to a holder: programs whose truth is known.
+
+mod corpus;
+mod spec;
+mod zoo;
