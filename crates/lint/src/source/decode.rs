@@ -85,6 +85,8 @@ fn by_python_name(name: &str) -> Option<&'static Encoding> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
