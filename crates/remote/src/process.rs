@@ -80,6 +80,30 @@ impl Process {
         Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
     }
 
+    /// Stops it again and again, at most `tries` times with `gap` between them, until `look` finds what it wants (a garbage
+    /// collector that is not at work, say). The last stop goes on as part of the result.
+    ///
+    /// # Errors
+    /// Those of [`Process::stop`] and of `look`.
+    pub fn stop_when<T>(
+        &self,
+        budget: Duration,
+        tries: u32,
+        gap: Duration,
+        mut look: impl FnMut(&Stopped) -> Result<Option<T>, Error>,
+    ) -> Result<Option<(Stopped, T)>, Error> {
+        for attempt in 0..tries {
+            if attempt > 0 {
+                std::thread::sleep(gap);
+            }
+            let stopped = self.stop(budget)?;
+            if let Some(found) = look(&stopped)? {
+                return Ok(Some((stopped, found)));
+            }
+        }
+        Ok(None)
+    }
+
     /// What is mapped where, now.
     ///
     /// # Errors
@@ -162,6 +186,22 @@ impl Process {
         }
     }
 
+    /// Calls that take a pid mean one of our own namespace: fails where this root shows another one's.
+    pub(crate) fn must_be_ours(&self) -> Result<(), Error> {
+        let shown = fs::read_link(self.root.join("proc/self")).ok();
+        if shown.is_some_and(|shown| shown.to_str() == Some(&std::process::id().to_string())) {
+            return Ok(());
+        }
+        Err(Error::Denied {
+            pid: self.pid,
+            why: format!(
+                "{} is not the proc file system of our own pid namespace, so a process cannot be stopped by what it says; run \
+                 where the process runs (docker exec, nsenter)",
+                self.root.join("proc").display()
+            ),
+        })
+    }
+
     /// `/proc/PID/mem`. It stays tied to the memory that the process has now, whoever gets the pid later.
     pub(crate) fn memory(&self) -> Result<File, Error> {
         let path = self.file("mem");
@@ -203,6 +243,10 @@ impl Process {
         match tracer {
             // It may be one that is not seen from here, but then it is 0 as well, and the refusal tells nothing more.
             Some(tracer) if tracer != 0 => {
+                // A thread may be the tracer; what a user knows is its process.
+                let status = fs::read_to_string(self.root.join(format!("proc/{tracer}/status"))).unwrap_or_default();
+                let group = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+                let tracer = group.unwrap_or(tracer);
                 let command = fs::read_to_string(self.root.join(format!("proc/{tracer}/comm"))).ok();
                 Error::Traced { pid: self.pid, tracer, command: command.map(|name| name.trim().to_owned()) }
             }

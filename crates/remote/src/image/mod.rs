@@ -286,7 +286,10 @@ impl Image {
             self.spent.store(true, Ordering::Relaxed);
             return None;
         }
-        let mut room = self.store.room();
+        let Some(mut room) = self.store.room() else {
+            self.note(base, io::ErrorKind::OutOfMemory.into());
+            return None;
+        };
         match self.read_pages(base, wanted, &mut room) {
             Ok(0) => {
                 self.store.give_back(room);
@@ -327,7 +330,7 @@ impl Image {
             }
             at = (left.trailing_zeros() as usize) << 12;
             let len = ((!(left >> (at >> 12))).trailing_zeros() as usize).min(16 - (at >> 12)) << 12;
-            let got = match self.source.read(base + at as u64, room.zeroed(at, len)) {
+            let got = match self.source.read(base + at as u64, room.bytes(at, len)) {
                 Ok(got) => got.min(len) & !(PAGE as usize - 1),
                 Err(error) if is_a_hole(&error) => 0,
                 Err(error) => return Err(error),

@@ -8,7 +8,7 @@
 //! A cluster is written before its entry is published, and neither changes nor moves afterwards until the store is dropped;
 //! what is lent out of it lives as long as the store.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -23,12 +23,11 @@ pub const WHOLE: u16 = u16::MAX;
 pub const END: u64 = 1 << 48;
 
 const ENTRIES: usize = 1 << 16;
-/// Clusters are taken from the system so many at a time.
+/// Clusters are taken from the system so many at a time. Not as huge pages: to find one, the kernel may move memory about
+/// for milliseconds (measured: reading 511 MiB took 2.0 instead of 0.6 s), and the target waits.
 const SLAB: usize = 32;
-const SLAB_LAYOUT: Layout = match Layout::from_size_align(SLAB * CLUSTER, CLUSTER) {
-    Ok(layout) => layout,
-    Err(_) => panic!("a power of two"),
-};
+/// One cluster more, so that the others can be aligned. What is never written takes no memory.
+const SLAB_BYTES: usize = (SLAB + 1) * CLUSTER;
 
 type Table = [AtomicPtr<u8>; ENTRIES];
 
@@ -107,24 +106,24 @@ impl Store {
         Some(unsafe { std::slice::from_raw_parts(cluster.bytes.add(at), len) })
     }
 
-    /// Room for a cluster, to be written and then published or given back. Its bytes are not initialised.
-    pub fn room(&self) -> Room {
+    /// Room for a cluster, to be written and then published or given back; `None` where there is no memory. What is in it
+    /// has no meaning.
+    pub fn room(&self) -> Option<Room> {
         let mut slabs = self.slabs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bytes) = slabs.returned.pop() {
-            return Room { bytes };
+            return Some(Room { bytes });
         }
         if slabs.whole.is_empty() || slabs.used_of_last == SLAB {
-            // SAFETY: the layout is not empty.
-            let slab = NonNull::new(unsafe { alloc(SLAB_LAYOUT) }).unwrap_or_else(|| handle_alloc_error(SLAB_LAYOUT));
-            slabs.whole.push(slab);
+            slabs.whole.push(map_slab().ok()?);
             slabs.used_of_last = 0;
         }
         let at = slabs.used_of_last * CLUSTER;
         slabs.used_of_last += 1;
         self.held.fetch_add(CLUSTER as u64, Ordering::Relaxed);
         let slab = slabs.whole[slabs.whole.len() - 1];
-        // SAFETY: `at` is a cluster inside the slab that was not given to anybody yet.
-        Room { bytes: unsafe { slab.add(at) } }
+        let aligned = slab.addr().get().next_multiple_of(CLUSTER) - slab.addr().get();
+        // SAFETY: a cluster inside the slab, whose room for alignment suffices, that was not given to anybody yet.
+        Some(Room { bytes: unsafe { slab.add(aligned + at) } })
     }
 
     /// Gives room back that was not needed.
@@ -184,8 +183,8 @@ impl Drop for Store {
             }
         }
         for slab in &self.slabs.get_mut().unwrap_or_else(PoisonError::into_inner).whole {
-            // SAFETY: allocated with this layout, given up once.
-            unsafe { dealloc(slab.as_ptr(), SLAB_LAYOUT) };
+            // SAFETY: mapped with this length, unmapped once, and nothing that was lent out of it outlives the store.
+            unsafe { libc::munmap(slab.as_ptr().cast(), SLAB_BYTES) };
         }
     }
 }
@@ -196,17 +195,23 @@ pub struct Room {
 }
 
 impl Room {
-    /// `len` zeroed bytes from `at` on, to be written.
-    pub fn zeroed(&mut self, at: usize, len: usize) -> &mut [u8] {
+    /// `len` bytes from `at` on, to be written.
+    pub fn bytes(&mut self, at: usize, len: usize) -> &mut [u8] {
         let at = at.min(CLUSTER);
         let len = len.min(CLUSTER - at);
-        // SAFETY: inside the cluster, which nobody else has; written with zeros before it is lent as initialised bytes.
-        unsafe {
-            let start = self.bytes.as_ptr().add(at);
-            ptr::write_bytes(start, 0, len);
-            std::slice::from_raw_parts_mut(start, len)
-        }
+        // SAFETY: inside the cluster, which nobody else has; the kernel has set it to zeros when it was mapped.
+        unsafe { std::slice::from_raw_parts_mut(self.bytes.as_ptr().add(at), len) }
     }
+}
+
+/// Fresh memory, all zeros.
+fn map_slab() -> io::Result<NonNull<u8>> {
+    // SAFETY: a new private map at a place that the kernel chooses.
+    let slab = unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        libc::mmap(ptr::null_mut(), SLAB_BYTES, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+    };
+    NonNull::new(slab.cast()).filter(|_| slab != libc::MAP_FAILED).ok_or_else(io::Error::last_os_error)
 }
 
 /// The pages that `len` bytes from `at` on touch; both inside a cluster, `len` not 0.

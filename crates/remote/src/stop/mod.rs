@@ -7,10 +7,13 @@
 //! What it does to the target stands in `docs/heap.md`: nothing but the pause, some system calls that end with EINTR, and
 //! timer ticks that fall together.
 //!
+//! What else could stop us and so keep the target waiting is Ctrl-Z: see `job.rs`.
+//!
 //! **A process that waits for the target as its parent** sees each stop in waitpid(2), whichever of its threads asked for
 //! it, as an exit status that says "stopped": it must not take that for an end. `std::process::Child` does, so a parent
 //! that waits by it must not be the one that stops.
 
+mod job;
 mod ptrace;
 mod tracer;
 
@@ -26,6 +29,7 @@ use crate::error::Error;
 use crate::image::Image;
 use crate::process::{Process, read_memory};
 use crate::source::Source;
+use job::NotNow;
 use tracer::Tracer;
 
 const HELD: u8 = 0;
@@ -44,6 +48,7 @@ pub struct Stopped {
     release: Sender<()>,
     tracer: Option<JoinHandle<()>>,
     threads: usize,
+    _not_now: NotNow,
 }
 
 #[derive(Debug)]
@@ -57,6 +62,8 @@ struct Shared {
 
 impl Stopped {
     pub(crate) fn new(process: &Process, budget: Duration) -> Result<Self, Error> {
+        process.must_be_ours()?;
+        let not_now = NotNow::new();
         let shared = Arc::new(Shared {
             pid: process.pid(),
             budget,
@@ -76,7 +83,9 @@ impl Stopped {
         // No answer at all: the thread panicked, which is a fault of ours; the target goes on.
         let gone = || Err(Error::Gone { pid: process.pid() });
         match said.recv().unwrap_or_else(|_| gone()) {
-            Ok(threads) => Ok(Self { process: process.clone(), shared, release, tracer: Some(tracer), threads }),
+            Ok(threads) => {
+                Ok(Self { process: process.clone(), shared, release, tracer: Some(tracer), threads, _not_now: not_now })
+            }
             Err(error) => {
                 let _ = tracer.join();
                 Err(error)
@@ -193,9 +202,24 @@ struct Still {
 impl Source for Still {
     fn read(&self, address: u64, out: &mut [u8]) -> io::Result<usize> {
         self.shared.check().map_err(io::Error::other)?;
-        let count = read_memory(&self.memory, address, out);
+        let count = read_at_once(self.shared.pid, address, out).or_else(|_| read_memory(&self.memory, address, out));
         // Whatever came after the end of the stop may be torn.
         self.shared.check().map_err(io::Error::other)?;
         count
     }
+}
+
+/// By process_vm_readv(2), which copies once where `/proc/PID/mem` copies twice (measured: 0.44 instead of 0.57 s of
+/// processor time for 511 MiB). It names the process by its pid, which cannot be given to another while we trace it.
+fn read_at_once(pid: u32, address: u64, out: &mut [u8]) -> io::Result<usize> {
+    let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
+    let address = usize::try_from(address).map_err(io::Error::other)?;
+    let ours = libc::iovec { iov_base: out.as_mut_ptr().cast(), iov_len: out.len() };
+    let theirs = libc::iovec { iov_base: std::ptr::without_provenance_mut(address), iov_len: out.len() };
+    // SAFETY: one range on each side; the kernel writes at most `out.len()` bytes to ours, and only reads theirs.
+    let count = unsafe { libc::process_vm_readv(pid, &raw const ours, 1, &raw const theirs, 1, 0) };
+    usize::try_from(count).map_err(|_| io::Error::last_os_error()).and_then(|count| match count {
+        0 if !out.is_empty() => Err(io::ErrorKind::UnexpectedEof.into()),
+        count => Ok(count),
+    })
 }
