@@ -64,3 +64,48 @@ fn pid(thread: u32) -> io::Result<libc::pid_t> {
 fn check(result: libc::c_long) -> io::Result<()> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use lowtide_testkit::Child;
+
+    use super::*;
+
+    #[test]
+    fn a_signal_that_stopped_it_is_taken_when_it_goes_on() {
+        let mut child = Child::shell("trap 'echo got' USR1; echo ready; while :; do sleep 0.01; done");
+        for _ in 0..3 {
+            seize(child.pid()).unwrap();
+            assert_eq!(stopped(child.pid()).unwrap(), None, "it runs on");
+            child.signal(libc::SIGUSR1);
+            // Signals of its own children may come first.
+            let stop = loop {
+                match stopped(child.pid()).unwrap() {
+                    Some(Stop::Signal(libc::SIGUSR1)) => break Stop::Signal(libc::SIGUSR1),
+                    Some(other) => {
+                        detach(child.pid(), other).unwrap();
+                        seize(child.pid()).unwrap();
+                    }
+                    None => std::thread::yield_now(),
+                }
+            };
+            detach(child.pid(), stop).unwrap();
+            child.wait_for("got");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_is_asked_stops_without_a_signal() {
+        let mut child = Child::shell("trap 'echo got' USR1; echo ready; while :; do sleep 0.01; done");
+        seize(child.pid()).unwrap();
+        interrupt(child.pid()).unwrap();
+        while stopped(child.pid()).unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        let stop = stopped(child.pid()).unwrap().unwrap();
+        child.signal(libc::SIGUSR1);
+        detach(child.pid(), stop).unwrap();
+        child.wait_for("got");
+    }
+}
