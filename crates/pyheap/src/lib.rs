@@ -1,0 +1,3 @@
+//! Looks into a running Python from outside.
+
+pub mod native;

@@ -1,0 +1,9 @@
+//! The memory below the objects: the C library's heap, Python's own arenas, stacks, maps; and an account of all of it.
+//!
+//! A process that grows without more live objects grows here. Everything is read from outside, each byte once, without
+//! being kept, so that the cost in memory does not follow the size of the target.
+
+pub mod area;
+pub mod glibc;
+pub mod resident;
+pub mod window;

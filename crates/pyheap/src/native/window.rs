@@ -1,0 +1,166 @@
+//! Reading a long stretch of foreign memory once, in order, without keeping it.
+//!
+//! The image that the object walk reads through keeps every page that it has seen. Walking an allocator touches the whole
+//! heap and needs nothing twice, so it reads through a few buffers of its own: a heap of 20 GiB costs 256 KiB of ours.
+
+use lowtide_remote::Source;
+
+/// Bytes of one buffer. Larger ones read much that is skipped where chunks are big, smaller ones cost a system call each.
+const BUFFER: usize = 64 << 10;
+/// Buffers kept: a walk goes forward in one place and follows lists in another.
+const BUFFERS: usize = 4;
+
+/// A few buffers over a [`Source`].
+pub struct Window<'a> {
+    source: &'a dyn Source,
+    slots: Vec<Slot>,
+    recent: usize,
+    clock: u64,
+    bytes_read: u64,
+}
+
+struct Slot {
+    base: u64,
+    used: u64,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Window<'a> {
+    /// Reads `source` from now on. Nothing is read yet.
+    pub fn new(source: &'a dyn Source) -> Self {
+        Window { source, slots: Vec::with_capacity(BUFFERS), recent: 0, clock: 0, bytes_read: 0 }
+    }
+
+    /// Bytes asked of the source so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    /// The little-endian word at `address`; `None` where it cannot be read.
+    #[inline]
+    pub fn u64(&mut self, address: u64) -> Option<u64> {
+        self.array(address).map(u64::from_le_bytes)
+    }
+
+    /// As [`Window::u64`], 4 bytes.
+    pub fn u32(&mut self, address: u64) -> Option<u32> {
+        self.array(address).map(u32::from_le_bytes)
+    }
+
+    /// Up to `len` bytes from `address` on, past the buffers; shorter where memory ends.
+    pub fn bytes(&mut self, address: u64, len: usize) -> Vec<u8> {
+        let mut out = vec![0; len];
+        let got = self.source.read(address, &mut out).unwrap_or(0).min(len);
+        out.truncate(got);
+        self.bytes_read += got as u64;
+        out
+    }
+
+    /// The first `N` bytes at `address`, past the buffers: for one look per page over much memory.
+    pub fn peek<const N: usize>(&mut self, address: u64) -> Option<[u8; N]> {
+        let mut out = [0; N];
+        let got = self.source.read(address, &mut out).ok()?;
+        self.bytes_read += got as u64;
+        (got == N).then_some(out)
+    }
+
+    /// `N` bytes at `address`, `N` being small.
+    #[inline]
+    pub fn array<const N: usize>(&mut self, address: u64) -> Option<[u8; N]> {
+        if let Some(found) = self.slots.get(self.recent).and_then(|slot| slot.get(address)) {
+            return Some(found);
+        }
+        self.slow(address)
+    }
+
+    fn slow<const N: usize>(&mut self, address: u64) -> Option<[u8; N]> {
+        self.clock += 1;
+        let clock = self.clock;
+        if let Some((i, found)) = self.slots.iter().enumerate().find_map(|(i, slot)| slot.get(address).map(|a| (i, a))) {
+            self.recent = i;
+            self.slots[i].used = clock;
+            return Some(found);
+        }
+        let slot = self.oldest();
+        let base = address & !(BUFFER as u64 - 1);
+        if !self.fill(slot, base) || self.slots[slot].get::<N>(address).is_none() {
+            // The start of the aligned stretch is not readable, or the value lies across its end: read from the value on.
+            self.fill(slot, address);
+        }
+        self.slots[slot].used = clock;
+        self.recent = slot;
+        self.slots[slot].get(address)
+    }
+
+    fn oldest(&mut self) -> usize {
+        if self.slots.len() < BUFFERS {
+            self.slots.push(Slot { base: 0, used: 0, bytes: Vec::new() });
+            return self.slots.len() - 1;
+        }
+        (0..self.slots.len()).min_by_key(|&i| self.slots[i].used).unwrap_or(0)
+    }
+
+    fn fill(&mut self, slot: usize, base: u64) -> bool {
+        let slot = &mut self.slots[slot];
+        slot.base = base;
+        slot.bytes.resize(BUFFER, 0);
+        let got = self.source.read(base, &mut slot.bytes).unwrap_or(0).min(BUFFER);
+        slot.bytes.truncate(got);
+        self.bytes_read += got as u64;
+        got > 0
+    }
+}
+
+impl Slot {
+    #[inline]
+    fn get<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+        let at = usize::try_from(address.checked_sub(self.base)?).ok()?;
+        self.bytes.get(at..at.checked_add(N)?)?.try_into().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::io;
+
+    /// Memory from 0x1000 to 0x41000 whose every word is its own address.
+    struct Own;
+    impl Source for Own {
+        fn read(&self, address: u64, out: &mut [u8]) -> io::Result<usize> {
+            let (from, to) = (0x1000, 0x41000);
+            if address < from || address >= to {
+                return Err(io::Error::from_raw_os_error(5));
+            }
+            let n = out.len().min((to - address) as usize);
+            for (i, byte) in out[..n].iter_mut().enumerate() {
+                let a = address + i as u64;
+                *byte = (a & !7).to_le_bytes()[(a & 7) as usize];
+            }
+            Ok(n)
+        }
+    }
+
+    #[test]
+    fn reads_anywhere_and_not_beyond() {
+        let mut window = Window::new(&Own);
+        for address in [0x1000, 0x2008, 0x10000 - 8, 0x10000, 0x40ff8, 0x1000, 0x30000] {
+            assert_eq!(window.u64(address), Some(address));
+        }
+        assert_eq!(window.u64(0x10000 - 4), Some(0x0001_0000 << 32), "a word across two buffers");
+        assert_eq!(window.u64(0x41000), None);
+        assert_eq!(window.u64(0x40ffc), None);
+        assert_eq!(window.u64(0), None);
+        assert_eq!(window.u64(u64::MAX), None);
+    }
+
+    #[test]
+    fn a_stretch_in_order_is_read_once() {
+        let mut window = Window::new(&Own);
+        for address in (0x1000..0x41000).step_by(8) {
+            assert_eq!(window.u64(address), Some(address));
+        }
+        assert!(window.bytes_read() <= 0x50000, "{}", window.bytes_read());
+    }
+}
