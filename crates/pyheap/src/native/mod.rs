@@ -5,5 +5,7 @@
 
 pub mod area;
 pub mod glibc;
+pub mod pymalloc;
 pub mod resident;
+pub mod sweep;
 pub mod window;

@@ -83,6 +83,12 @@ impl Resident {
         self.below(end).saturating_sub(self.below(start))
     }
 
+    /// The first resident address at or behind `address`.
+    pub fn next(&self, address: u64) -> Option<u64> {
+        let at = self.runs.partition_point(|run| run.end <= address);
+        self.runs.get(at).map(|run| run.start.max(address))
+    }
+
     fn below(&self, address: u64) -> u64 {
         let at = self.runs.partition_point(|run| run.start < address);
         match at.checked_sub(1).and_then(|i| self.runs.get(i)) {
@@ -112,6 +118,10 @@ mod tests {
         assert_eq!(resident.within(0x12000, 0x14000), 0);
         assert_eq!(resident.within(0x13000, 0x20010), PAGE + 0x10);
         assert_eq!(resident.within(5, 3), 0);
+        assert_eq!(resident.next(0), Some(0x10000));
+        assert_eq!(resident.next(0x10008), Some(0x10008));
+        assert_eq!(resident.next(0x12000), Some(0x14000));
+        assert_eq!(resident.next(0x21000), None);
     }
 
     #[test]

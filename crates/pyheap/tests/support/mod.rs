@@ -2,6 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used, missing_docs)]
 
 use lowtide_pyheap::native::area::{Area, Areas};
+use lowtide_pyheap::native::resident::Resident;
 use lowtide_remote::Source;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -35,6 +36,18 @@ impl Target {
     pub fn areas(&self) -> Areas {
         let text = std::fs::read_to_string(format!("/proc/{}/maps", self.pid())).unwrap();
         Areas::new(text.lines().map(area).collect())
+    }
+
+    pub fn resident(&self) -> Resident {
+        let file = File::open(format!("/proc/{}/pagemap", self.pid())).unwrap();
+        let mut resident = Resident::new();
+        for area in self.areas().iter() {
+            let mut words = vec![0; (area.len() / 4096 * 8) as usize];
+            if file.read_exact_at(&mut words, area.start / 4096 * 8).is_ok() {
+                resident.push(area.start, &words);
+            }
+        }
+        resident
     }
 
     pub fn memory(&self) -> Memory {

@@ -1,0 +1,48 @@
+//! Python's arenas against `sys._debugmallocstats()`, on every Python that is to be tested.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod support;
+
+use lowtide_pyheap::native::glibc;
+use lowtide_pyheap::native::sweep::sweep;
+use lowtide_pyheap::native::window::Window;
+use serde_json::Value;
+use support::Target;
+
+#[test]
+fn agrees_with_debugmallocstats() {
+    for python in support::pythons() {
+        let target = Target::start(&python, "pymalloc.py");
+        let said: Value = serde_json::from_str(&target.said).unwrap();
+        let stats = said["stats"].as_str().unwrap();
+        let (memory, areas, resident) = (target.memory(), target.areas(), target.resident());
+        let mut window = Window::new(&memory);
+        let survey = glibc::survey(&mut window, &areas, &mut |_| {}).unwrap();
+        let mut reserved: Vec<_> = survey.arenas.iter().flat_map(|a| &a.spans).map(|span| span.reserved).collect();
+        reserved.sort_unstable();
+        let sweep = sweep(&mut window, &areas, &resident, &reserved);
+        let who = format!("{} {}", python.display(), said["version"]);
+
+        let pymalloc = &sweep.pymalloc;
+        let arenas = number(stats, "# arenas allocated current");
+        let used = number(stats, "# bytes in allocated blocks");
+        let pool = if stats.contains("unused pools * 16384") { 16384 } else { 4096 };
+        let empty = number(stats, "unused pools") / pool;
+        eprintln!("{who}: {arenas} arenas, {used} bytes used, {} found", pymalloc.used);
+        // Printing a line takes a few blocks, which may take a pool, which may take an arena.
+        assert!((pymalloc.arenas.len() as u64).abs_diff(arenas) <= 1, "{who}: {} arenas of {arenas}", pymalloc.arenas.len());
+        assert!(pymalloc.used.abs_diff(used) <= used / 1000 + 16384, "{who}: {} bytes in use of {used}", pymalloc.used);
+        assert!(pymalloc.empty_pools <= empty + 2, "{who}: {} empty pools of {empty}", pymalloc.empty_pools);
+        let parameters = survey.parameters.unwrap();
+        let bytes: u64 = sweep.mapped.iter().map(|m| m.size).sum();
+        assert_eq!((sweep.mapped.len() as u64, bytes), (parameters.mapped, parameters.mapped_bytes), "{who}: large chunks");
+        assert!(bytes > 40_000_000);
+    }
+}
+
+/// The last number of the line that has `what`, commas taken out.
+fn number(text: &str, what: &str) -> u64 {
+    let line = text.lines().find(|line| line.contains(what)).unwrap_or_else(|| panic!("no {what} in {text}"));
+    let digits: String = line.rsplit(' ').next().unwrap().chars().filter(char::is_ascii_digit).collect();
+    digits.parse().unwrap()
+}
