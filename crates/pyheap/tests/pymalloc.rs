@@ -28,7 +28,7 @@ fn agrees_with_debugmallocstats() {
         let used = number(stats, "# bytes in allocated blocks");
         let pool = if stats.contains("unused pools * 16384") { 16384 } else { 4096 };
         let empty = number(stats, "unused pools") / pool;
-        eprintln!("{who}: {arenas} arenas, {used} bytes used, {} found", pymalloc.used);
+
         // Printing a line takes a few blocks, which may take a pool, which may take an arena.
         assert!((pymalloc.arenas.len() as u64).abs_diff(arenas) <= 1, "{who}: {} arenas of {arenas}", pymalloc.arenas.len());
         assert!(pymalloc.used.abs_diff(used) <= used / 1000 + 16384, "{who}: {} bytes in use of {used}", pymalloc.used);

@@ -31,7 +31,7 @@ impl Area {
     }
 
     /// Bytes.
-    pub fn len(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         self.end - self.start
     }
 }

@@ -3,9 +3,12 @@
 //! A process that grows without more live objects grows here. Everything is read from outside, each byte once, without
 //! being kept, so that the cost in memory does not follow the size of the target.
 
+pub mod account;
 pub mod area;
 pub mod glibc;
+pub mod owners;
 pub mod pymalloc;
 pub mod resident;
+mod stacks;
 pub mod sweep;
 pub mod window;

@@ -82,9 +82,7 @@ impl Survey {
     pub fn add(&mut self, address: u64, pool: Pool, end: u64) {
         let inside = self.arenas.last().is_some_and(|arena| address < arena.end);
         if self.number != Some(pool.arena) || !inside {
-            if let Some(last) = self.arenas.last_mut() {
-                last.end = last.end.min(address);
-            }
+            self.cut(address);
             self.number = Some(pool.arena);
             self.arenas.push(Arena { start: address, end: end.min(address.saturating_add(pool.arena_size)), used: 0 });
         }
@@ -97,6 +95,13 @@ impl Survey {
         self.used += bytes;
         self.touched += pool.size;
         self.used_blocks[((pool.block / 16 - 1) as usize).min(CLASSES - 1)] += pool.used;
+    }
+
+    /// Something else begins at `address`: the arena before it, whose first page may not be known, ends there.
+    pub fn cut(&mut self, address: u64) {
+        if let Some(last) = self.arenas.last_mut() {
+            last.end = last.end.min(address.max(last.start));
+        }
     }
 
     /// Bytes in pools that hold no object: free blocks, headers, what is too short for a block, empty pools.

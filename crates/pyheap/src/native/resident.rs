@@ -83,6 +83,12 @@ impl Resident {
         self.below(end).saturating_sub(self.below(start))
     }
 
+    /// The run of resident memory that `address` lies in.
+    pub fn run(&self, address: u64) -> Option<(u64, u64)> {
+        let at = self.runs.partition_point(|run| run.end <= address);
+        self.runs.get(at).filter(|run| run.start <= address).map(|run| (run.start, run.end))
+    }
+
     /// The first resident address at or behind `address`.
     pub fn next(&self, address: u64) -> Option<u64> {
         let at = self.runs.partition_point(|run| run.end <= address);

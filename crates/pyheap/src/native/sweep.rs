@@ -31,6 +31,7 @@ pub fn sweep(window: &mut Window<'_>, areas: &Areas, resident: &Resident, reserv
         let mut at = area.start;
         while at < area.end {
             if let Some(end) = covered(reserved, at) {
+                out.pymalloc.cut(at);
                 at = end;
                 continue;
             }
@@ -60,6 +61,7 @@ fn look(window: &mut Window<'_>, page: u64, end: u64, out: &mut Sweep) -> u64 {
     let mut first = [0; 16];
     first.copy_from_slice(&head[..16]);
     if let Some(mapped) = glibc::mapped_at(page, &first, end) {
+        out.pymalloc.cut(page);
         out.mapped.push(mapped);
         return page + mapped.size;
     }

@@ -42,12 +42,24 @@ impl Target {
         let file = File::open(format!("/proc/{}/pagemap", self.pid())).unwrap();
         let mut resident = Resident::new();
         for area in self.areas().iter() {
-            let mut words = vec![0; (area.len() / 4096 * 8) as usize];
+            let mut words = vec![0; (area.size() / 4096 * 8) as usize];
             if file.read_exact_at(&mut words, area.start / 4096 * 8).is_ok() {
                 resident.push(area.start, &words);
             }
         }
         resident
+    }
+
+    /// Stack pointers of all threads but the first, which have to be waiting.
+    pub fn stack_pointers(&self) -> Vec<u64> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+        let other = tasks.map(|task| task.unwrap().path()).filter(|path| !path.ends_with(self.pid().to_string()));
+        let pointer = |path: PathBuf| {
+            let text = std::fs::read_to_string(path.join("syscall")).unwrap();
+            let word = text.split_whitespace().rev().nth(1)?;
+            u64::from_str_radix(word.trim_start_matches("0x"), 16).ok()
+        };
+        other.filter_map(pointer).collect()
     }
 
     pub fn memory(&self) -> Memory {
