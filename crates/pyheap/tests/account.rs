@@ -41,7 +41,8 @@ fn look(python: &Path) -> (Value, Account) {
     let said: Value = serde_json::from_str(&target.said).unwrap();
     let large = said["large"].as_u64().unwrap();
     let owners = Owners::new(vec![(large, large + 64 * MIB, Owner::Tensor)]);
-    let memory = target.memory();
-    let account = account(&mut Window::new(&memory), &target.areas(), &target.resident(), &owners, &target.stack_pointers());
+    let (memory, areas, resident) = (target.memory(), target.areas(), target.resident());
+    let mut account = account(&mut Window::new(&memory), &areas, &resident, &target.stack_pointers(), &mut |_, _| {});
+    account.own(&owners, &resident);
     (said, account)
 }

@@ -20,7 +20,7 @@ fn agrees_with_mallinfo_and_malloc_info() {
     let (memory, areas) = (target.memory(), target.areas());
     let mut told = 0;
     let mut window = Window::new(&memory);
-    let survey = glibc::survey(&mut window, &areas, &mut |what| {
+    let survey = glibc::survey(&mut window, &areas, &mut |_, what| {
         if let Told::Chunk(chunk) = what {
             told += u64::from(chunk.state == State::Used);
         }

@@ -17,7 +17,7 @@ fn agrees_with_debugmallocstats() {
         let stats = said["stats"].as_str().unwrap();
         let (memory, areas, resident) = (target.memory(), target.areas(), target.resident());
         let mut window = Window::new(&memory);
-        let survey = glibc::survey(&mut window, &areas, &mut |_| {}).unwrap();
+        let survey = glibc::survey(&mut window, &areas, &mut |_, _| {}).unwrap();
         let mut reserved: Vec<_> = survey.arenas.iter().flat_map(|a| &a.spans).map(|span| span.reserved).collect();
         reserved.sort_unstable();
         let sweep = sweep(&mut window, &areas, &resident, &reserved);

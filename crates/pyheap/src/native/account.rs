@@ -63,8 +63,10 @@ pub struct Account {
     pub sweep: Sweep,
     /// Stacks found, of threads asked for.
     pub stacks: (usize, usize),
-    /// Bytes of tensor storage and arrays that lie in no private memory: shared, of a file, or gone meanwhile.
+    /// Bytes of tensor storage and arrays that lie in no resident private memory: shared, of a file, never touched.
     pub owned_elsewhere: u64,
+    /// What each stretch was put down to, where all of it is of one kind; sorted.
+    claims: Vec<(u64, u64, What)>,
 }
 
 impl Account {
@@ -72,22 +74,74 @@ impl Account {
     pub fn part(&self, what: What) -> u64 {
         self.parts.get(&what).copied().unwrap_or(0)
     }
+
+    /// Takes what tensors and arrays own out of the parts that it was put down to: the storage of a tensor is a piece of
+    /// malloc's heap until it is known whose.
+    pub fn own(&mut self, owners: &Owners, resident: &Resident) {
+        for (start, end, owner) in owners.iter() {
+            let mut left = resident.within(start, end);
+            self.owned_elsewhere += (end - start) - left;
+            let from = self.claim(start);
+            if let Some(map) = self.unclaimed.iter_mut().find(|map| from == What::Anonymous && map.holds(start)) {
+                map.resident = map.resident.saturating_sub(left);
+            }
+            let part = self.parts.entry(from).or_default();
+            left = left.min(*part);
+            *part -= left;
+            *self.parts.entry(owner.into()).or_default() += left;
+        }
+        self.unclaimed.retain(|map| map.resident > 0);
+        self.unclaimed.sort_unstable_by_key(|map| std::cmp::Reverse(map.resident));
+        self.unclaimed.truncate(LISTED);
+    }
+
+    fn claim(&self, address: u64) -> What {
+        let at = self.claims.partition_point(|claim| claim.0 <= address);
+        let claim = at.checked_sub(1).and_then(|i| self.claims.get(i)).filter(|claim| address < claim.1);
+        claim.map_or(What::Anonymous, |claim| claim.2)
+    }
 }
 
-/// Maps listed by name.
+impl From<Owner> for What {
+    fn from(owner: Owner) -> Self {
+        match owner {
+            Owner::Tensor => What::Tensors,
+            Owner::Array => What::Arrays,
+        }
+    }
+}
+
+impl Unclaimed {
+    fn holds(&self, address: u64) -> bool {
+        (self.start..self.start + self.size).contains(&address)
+    }
+}
+
+/// Maps listed by address.
 const LISTED: usize = 64;
+/// Maps kept until it is known which of them tensors own.
+const KEPT: usize = 1 << 16;
 
-/// Accounts for all private memory. `threads` are the stack pointers of all threads, as far as known.
-pub fn account(window: &mut Window<'_>, areas: &Areas, resident: &Resident, owners: &Owners, threads: &[u64]) -> Account {
-    let mut book = Book { resident, owners, parts: BTreeMap::new(), run: (0, 0) };
-    let mut claimed = Vec::new();
+/// Accounts for all private memory. `threads` are the stack pointers of all threads, as far as known; `tell` hears every
+/// chunk of malloc's heap and its large chunks.
+pub fn account(
+    window: &mut Window<'_>,
+    areas: &Areas,
+    resident: &Resident,
+    threads: &[u64],
+    tell: &mut dyn FnMut(&mut Window<'_>, Told),
+) -> Account {
+    let mut book = Book { resident, parts: BTreeMap::new(), run: (0, 0), claims: Vec::new() };
 
-    let survey = glibc::survey(window, areas, &mut |told| book.told(told));
+    let survey = glibc::survey(window, areas, &mut |window, told| {
+        book.told(told);
+        tell(window, told);
+    });
     for span in survey.iter().flat_map(|survey| &survey.arenas).flat_map(|arena| &arena.spans) {
         // The head of the heap, the arena's books, and what lies between the break's start and the first chunk.
         book.put(What::Native, span.reserved.0, span.start);
         book.put(What::Holes, span.end, span.reserved.1);
-        claimed.push(span.reserved);
+        book.claims.push((span.reserved.0, span.reserved.1, What::Native));
     }
     let lost: u64 = survey.iter().flat_map(|survey| &survey.arenas).map(|arena| arena.lost).sum();
     *book.part(What::Native) += lost;
@@ -95,28 +149,27 @@ pub fn account(window: &mut Window<'_>, areas: &Areas, resident: &Resident, owne
     let stacks = stacks::find(window, areas, threads);
     let main = areas.iter().filter(|area| area.path == b"[stack]").map(|area| (area.start, area.end));
     for (start, end) in stacks.iter().copied().chain(main) {
-        book.put(What::Stacks, start, end);
-        claimed.push((start, end));
+        book.claim(What::Stacks, start, end);
     }
     for area in libraries(areas) {
-        book.put(What::Libraries, area.start, area.end);
-        claimed.push((area.start, area.end));
+        book.claim(What::Libraries, area.start, area.end);
     }
-    let claimed = tidy(claimed);
 
-    let sweep = sweep(window, areas, resident, &claimed);
+    let sweep = sweep(window, areas, resident, &tidy(&book.claims));
     for arena in &sweep.pymalloc.arenas {
         let inside = resident.within(arena.start, arena.end);
         *book.part(What::PythonObjects) += arena.used.min(inside);
         *book.part(What::PythonHoles) += inside.saturating_sub(arena.used);
+        book.claims.push((arena.start, arena.end, What::PythonObjects));
     }
     for mapped in &sweep.mapped {
-        book.used(mapped.start, mapped.start + mapped.size);
+        book.claim(What::Native, mapped.start, mapped.start + mapped.size);
+        tell(window, Told::Mapped(*mapped));
     }
-    let unclaimed = rest(&mut book, areas, &sweep, &claimed);
+    let unclaimed = rest(&mut book, areas);
 
-    let parts = book.parts;
-    let owned = parts.get(&What::Tensors).unwrap_or(&0) + parts.get(&What::Arrays).unwrap_or(&0);
+    let Book { parts, mut claims, .. } = book;
+    claims.sort_unstable();
     Account {
         total: resident.total(),
         swapped: resident.swapped(),
@@ -124,8 +177,9 @@ pub fn account(window: &mut Window<'_>, areas: &Areas, resident: &Resident, owne
         glibc: Some(survey),
         sweep,
         stacks: (stacks.len(), threads.len()),
-        owned_elsewhere: owners.bytes().saturating_sub(owned),
+        owned_elsewhere: 0,
         parts,
+        claims,
     }
 }
 
@@ -137,13 +191,10 @@ fn libraries(areas: &Areas) -> impl Iterator<Item = &Area> {
 /// Memory behind a library's data that is larger than this is not taken for its bss: it only happens to touch it.
 const BSS: u64 = 64 << 20;
 
-/// What is left of the anonymous maps.
-fn rest(book: &mut Book<'_>, areas: &Areas, sweep: &Sweep, claimed: &[(u64, u64)]) -> Vec<Unclaimed> {
-    let mut known = claimed.to_vec();
-    known.extend(sweep.mapped.iter().map(|m| (m.start, m.start + m.size)));
-    known.extend(sweep.pymalloc.arenas.iter().map(|a| (a.start, a.end)));
-    let known = tidy(known);
-    let mut out = Vec::new();
+/// What is left of the maps.
+fn rest(book: &mut Book<'_>, areas: &Areas) -> Vec<Unclaimed> {
+    let known = tidy(&book.claims);
+    let mut out: Vec<Unclaimed> = Vec::new();
     let mut data_end = 0;
     for area in areas.iter() {
         let bss = area.start == data_end;
@@ -156,12 +207,11 @@ fn rest(book: &mut Book<'_>, areas: &Areas, sweep: &Sweep, claimed: &[(u64, u64)
         let inside = known[first..].iter().take_while(|(start, _)| *start < area.end);
         for &(start, end) in inside.chain(&[(area.end, area.end)]) {
             if start > at && at == area.start && bss && start - at <= BSS {
-                book.owned(at, start, What::Libraries);
+                book.claim(What::Libraries, at, start);
             } else if start > at {
-                let before = *book.part(What::Anonymous);
-                book.owned(at, start, What::Anonymous);
-                let resident = *book.part(What::Anonymous) - before;
-                if resident > 0 {
+                let resident = book.bytes(at, start);
+                *book.part(What::Anonymous) += resident;
+                if resident > 0 && out.len() < KEPT {
                     out.push(Unclaimed { start: at, size: start - at, resident });
                 }
             }
@@ -169,15 +219,15 @@ fn rest(book: &mut Book<'_>, areas: &Areas, sweep: &Sweep, claimed: &[(u64, u64)
         }
     }
     out.sort_unstable_by_key(|map| std::cmp::Reverse(map.resident));
-    out.truncate(LISTED);
     out
 }
 
-/// Sorted, and joined where they overlap.
-fn tidy(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    ranges.sort_unstable();
-    let mut out: Vec<(u64, u64)> = Vec::with_capacity(ranges.len());
-    for (start, end) in ranges {
+/// Sorted, and joined where they overlap or touch.
+fn tidy(claims: &[(u64, u64, What)]) -> Vec<(u64, u64)> {
+    let mut claims = claims.to_vec();
+    claims.sort_unstable();
+    let mut out: Vec<(u64, u64)> = Vec::with_capacity(claims.len());
+    for (start, end, _) in claims {
         match out.last_mut() {
             Some(last) if start <= last.1 => last.1 = last.1.max(end),
             _ => out.push((start, end)),
@@ -188,10 +238,10 @@ fn tidy(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
 
 struct Book<'a> {
     resident: &'a Resident,
-    owners: &'a Owners,
     parts: BTreeMap<What, u64>,
     /// The resident run that the last chunk lay in: nearly always the next one lies there too.
     run: (u64, u64),
+    claims: Vec<(u64, u64, What)>,
 }
 
 impl Book<'_> {
@@ -202,6 +252,11 @@ impl Book<'_> {
     fn put(&mut self, what: What, start: u64, end: u64) {
         let bytes = self.bytes(start, end);
         *self.part(what) += bytes;
+    }
+
+    fn claim(&mut self, what: What, start: u64, end: u64) {
+        self.put(what, start, end);
+        self.claims.push((start, end, what));
     }
 
     fn bytes(&mut self, start: u64, end: u64) -> u64 {
@@ -217,11 +272,13 @@ impl Book<'_> {
 
     fn told(&mut self, told: Told) {
         match told {
-            Told::Chunk(chunk) => match chunk.state {
-                State::Used => self.used(chunk.start, chunk.start + chunk.size),
-                State::Free | State::Fast | State::Top => self.put(What::Holes, chunk.start, chunk.start + chunk.size),
-                State::Fence => self.put(What::Native, chunk.start, chunk.start + chunk.size),
-            },
+            Told::Chunk(chunk) => {
+                let what = match chunk.state {
+                    State::Used | State::Fence => What::Native,
+                    State::Free | State::Fast | State::Top => What::Holes,
+                };
+                self.put(what, chunk.start, chunk.start + chunk.size);
+            }
             Told::Cached(start, size) => {
                 let bytes = self.bytes(start, start + size);
                 let native = self.part(What::Native);
@@ -229,22 +286,8 @@ impl Book<'_> {
                 *native -= moved;
                 *self.part(What::Holes) += moved;
             }
+            // Counted where the sweep finds it.
+            Told::Mapped(_) => {}
         }
-    }
-
-    fn used(&mut self, start: u64, end: u64) {
-        self.owned(start, end, What::Native);
-    }
-
-    fn owned(&mut self, start: u64, end: u64, otherwise: What) {
-        let owners = self.owners;
-        owners.split(start, end, &mut |from, to, owner| {
-            let what = match owner {
-                Some(Owner::Tensor) => What::Tensors,
-                Some(Owner::Array) => What::Arrays,
-                None => otherwise,
-            };
-            self.put(what, from, to);
-        });
     }
 }

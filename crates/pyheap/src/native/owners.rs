@@ -28,23 +28,9 @@ impl Owners {
         Owners(out)
     }
 
-    /// Tells the pieces of `start..end`, each with its owner where there is one.
-    pub fn split(&self, start: u64, end: u64, tell: &mut dyn FnMut(u64, u64, Option<Owner>)) {
-        let mut at = start;
-        let first = self.0.partition_point(|(_, owned_end, _)| *owned_end <= start);
-        for &(from, to, owner) in self.0.get(first..).unwrap_or_default() {
-            if from >= end {
-                break;
-            }
-            if from > at {
-                tell(at, from, None);
-            }
-            tell(from.max(at), to.min(end), Some(owner));
-            at = to.min(end);
-        }
-        if at < end {
-            tell(at, end, None);
-        }
+    /// In order of address.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64, Owner)> {
+        self.0.iter().copied()
     }
 
     /// Bytes of all stretches.
@@ -58,15 +44,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_cover_what_was_asked_and_no_more() {
-        let owners = Owners::new(vec![(30, 40, Owner::Array), (10, 20, Owner::Tensor), (15, 32, Owner::Array), (50, 50, Owner::Tensor)]);
-        assert_eq!(owners.bytes(), 30);
-        let mut pieces = Vec::new();
-        owners.split(5, 35, &mut |start, end, owner| pieces.push((start, end, owner)));
-        let (tensor, array) = (Some(Owner::Tensor), Some(Owner::Array));
-        assert_eq!(pieces, [(5, 10, None), (10, 20, tensor), (20, 32, array), (32, 35, array)]);
-        pieces.clear();
-        owners.split(40, 60, &mut |start, end, owner| pieces.push((start, end, owner)));
-        assert_eq!(pieces, [(40, 60, None)]);
+    fn what_two_claim_belongs_to_the_first() {
+        let (array, tensor) = (Owner::Array, Owner::Tensor);
+        let owners = Owners::new(vec![(30, 40, array), (10, 20, tensor), (15, 32, array), (50, 50, tensor), (60, 70, tensor), (62, 65, array)]);
+        assert_eq!(owners.iter().collect::<Vec<_>>(), [(10, 20, tensor), (20, 32, array), (32, 40, array), (60, 70, tensor)]);
+        assert_eq!(owners.bytes(), 40);
     }
 }

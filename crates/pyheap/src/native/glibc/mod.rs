@@ -98,6 +98,8 @@ pub struct Survey {
 pub enum Told {
     /// A chunk.
     Chunk(Chunk),
+    /// A chunk with a map of its own (told by who sweeps the maps, not by the walk).
+    Mapped(Mapped),
     /// A chunk that was told as used is in a thread's cache: it is free. Address of its head, bytes.
     Cached(u64, u64),
 }
@@ -109,7 +111,7 @@ const CACHES: usize = 1 << 16;
 ///
 /// # Errors
 /// Where the library is not glibc, not of a known version, or its malloc is not the one in use.
-pub fn survey(window: &mut Window<'_>, areas: &Areas, tell: &mut dyn FnMut(Told)) -> Result<Survey, Error> {
+pub fn survey(window: &mut Window<'_>, areas: &Areas, tell: &mut dyn FnMut(&mut Window<'_>, Told)) -> Result<Survey, Error> {
     let books = find::books(window, areas)?;
     let (fast, fast_cut) = lists::fast(window, &books);
     let cache_size = books.layout.tcache.map_or(0, |form| form.chunk);
@@ -120,12 +122,12 @@ pub fn survey(window: &mut Window<'_>, areas: &Areas, tell: &mut dyn FnMut(Told)
         let system = window.u64(address + books.layout.system).unwrap_or(0);
         let mut arena = Arena::new(address, i == 0, system);
         for span in &spans {
-            arena.lost += walk::span(window, span, &fast, &mut |chunk| {
+            arena.lost += walk::span(window, span, &fast, &mut |window, chunk| {
                 if chunk.state == State::Used && chunk.size == cache_size && candidates.len() < CACHES {
                     candidates.push(chunk.start);
                 }
                 arena.count(chunk);
-                tell(Told::Chunk(chunk));
+                tell(window, Told::Chunk(chunk));
             });
         }
         arena.spans = spans;
@@ -138,7 +140,7 @@ pub fn survey(window: &mut Window<'_>, areas: &Areas, tell: &mut dyn FnMut(Told)
         for (start, size) in found {
             if let Some(arena) = arenas.iter_mut().find(|arena| arena.holds(start)) {
                 arena.is_cached(size);
-                tell(Told::Cached(start, size));
+                tell(window, Told::Cached(start, size));
             }
         }
     }

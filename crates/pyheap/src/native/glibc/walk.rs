@@ -45,19 +45,19 @@ pub struct Chunk {
 
 /// Walks `span`, telling each chunk. `fast` holds the sorted addresses of the chunks in fast bins. Returns the bytes that
 /// could not be told: foreign memory between two pieces of the break, or a heap that changed while it was read.
-pub fn span(window: &mut Window<'_>, span: &Span, fast: &[u64], tell: &mut dyn FnMut(Chunk)) -> u64 {
+pub fn span(window: &mut Window<'_>, span: &Span, fast: &[u64], tell: &mut dyn FnMut(&mut Window<'_>, Chunk)) -> u64 {
     let mut lost = 0;
     let mut at = span.start;
     let mut fences = 0;
     while at + 16 <= span.end {
         if Some(at) == span.top {
-            tell(Chunk { start: at, size: span.end - at, state: State::Top });
+            tell(window, Chunk { start: at, size: span.end - at, state: State::Top });
             return lost;
         }
         let Some(head) = window.u64(at + 8) else { break };
         match head & !FLAGS {
             16 => {
-                tell(Chunk { start: at, size: 16, state: State::Fence });
+                tell(window, Chunk { start: at, size: 16, state: State::Fence });
                 at += 16;
                 fences += 1;
                 if fences < 2 {
@@ -66,12 +66,12 @@ pub fn span(window: &mut Window<'_>, span: &Span, fast: &[u64], tell: &mut dyn F
             }
             // The end of a heap that was full.
             0 if fences > 0 => {
-                tell(Chunk { start: at, size: span.end - at, state: State::Fence });
+                tell(window, Chunk { start: at, size: span.end - at, state: State::Fence });
                 return lost;
             }
             size if valid(head, at, span) => {
                 let state = state(window, at, size, fast);
-                tell(Chunk { start: at, size, state });
+                tell(window, Chunk { start: at, size, state });
                 at += size;
                 fences = 0;
                 continue;
