@@ -1,3 +1,4 @@
 //! Looks into a running Python from outside.
 
 pub mod native;
+pub mod torch;

@@ -5,7 +5,9 @@
 
 pub mod account;
 pub mod area;
+pub mod classes;
 pub mod glibc;
+mod mangled;
 pub mod owners;
 pub mod pymalloc;
 pub mod resident;

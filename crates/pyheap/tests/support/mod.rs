@@ -98,3 +98,12 @@ pub fn pythons() -> Vec<PathBuf> {
         Err(_) => vec![PathBuf::from("python3")],
     }
 }
+
+/// Those that have torch, so that tests of tensors are not run on all others.
+pub fn torches() -> Vec<PathBuf> {
+    let has = |python: &PathBuf| {
+        let find = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)";
+        Command::new(python).args(["-c", find]).status().is_ok_and(|status| status.success())
+    };
+    pythons().into_iter().filter(has).collect()
+}

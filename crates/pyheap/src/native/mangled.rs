@@ -1,0 +1,117 @@
+//! Names of C++ classes for people. Only what type records hold: names, nested names, templates whose arguments are left
+//! out. What is not understood stays as it is.
+
+/// `N3c1010TensorImplE` as `c10::TensorImpl`.
+pub fn readable(mangled: &str) -> String {
+    let mut parts = Vec::new();
+    let mut rest = Rest(mangled.as_bytes());
+    let nested = rest.take(b'N');
+    if rest.starts(b"St") {
+        rest.skip(2);
+        parts.push("std".to_string());
+    }
+    loop {
+        match rest.0.first() {
+            Some(b'0'..=b'9') => match rest.identifier() {
+                Some(name) => parts.push(name),
+                None => return mangled.to_string(),
+            },
+            Some(b'I') => {
+                if rest.arguments().is_none() {
+                    return mangled.to_string();
+                }
+                if let Some(last) = parts.last_mut() {
+                    last.push_str("<>");
+                }
+            }
+            Some(b'E') if nested && rest.0.len() == 1 => break,
+            None if !nested => break,
+            _ => return mangled.to_string(),
+        }
+    }
+    if parts.is_empty() { mangled.to_string() } else { parts.join("::") }
+}
+
+struct Rest<'a>(&'a [u8]);
+
+impl Rest<'_> {
+    fn starts(&self, with: &[u8]) -> bool {
+        self.0.starts_with(with)
+    }
+
+    fn skip(&mut self, count: usize) {
+        self.0 = self.0.get(count..).unwrap_or_default();
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let is = self.0.first() == Some(&byte);
+        self.skip(usize::from(is));
+        is
+    }
+
+    fn identifier(&mut self) -> Option<String> {
+        let digits = self.0.iter().take_while(|b| b.is_ascii_digit()).count();
+        let length: usize = std::str::from_utf8(self.0.get(..digits)?).ok()?.parse().ok()?;
+        let name = self.0.get(digits..digits.checked_add(length)?)?;
+        let name = String::from_utf8(name.to_vec()).ok()?;
+        self.skip(digits + length);
+        Some(if name.starts_with("_GLOBAL__N_") { "(anonymous)".to_string() } else { name })
+    }
+
+    /// Skips `I...E` with all that it nests.
+    fn arguments(&mut self) -> Option<()> {
+        let mut depth = 0;
+        loop {
+            match self.0.first()? {
+                b'0'..=b'9' => {
+                    self.identifier()?;
+                    continue;
+                }
+                b'I' | b'N' | b'F' | b'X' | b'J' => depth += 1,
+                b'E' => depth -= 1,
+                // A literal: its digits are no length.
+                b'L' => {
+                    let end = self.0.iter().position(|&b| b == b'E')?;
+                    self.skip(end);
+                }
+                // What was said before: `S_`, `S1_`; or `St`, `Sa` and the like.
+                b'S' | b'T' => {
+                    let marks = self.0.iter().skip(1).take_while(|b| b.is_ascii_digit() || b.is_ascii_uppercase()).count();
+                    self.skip(marks + 1);
+                }
+                _ => {}
+            }
+            self.skip(1);
+            if depth == 0 {
+                return Some(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_for_people() {
+        for (mangled, name) in [
+            ("N3c1010TensorImplE", "c10::TensorImpl"),
+            ("N5torch8autograd9generated14AddmmBackward0E", "torch::autograd::generated::AddmmBackward0"),
+            ("7Foreign", "Foreign"),
+            ("St9exception", "std::exception"),
+            ("NSt6thread11_State_implINS_8_InvokerISt5tupleIJPFvvEEEEEEE", "std::thread::_State_impl<>"),
+            ("N3foo3barIiLi12EE3bazE", "foo::bar<>::baz"),
+            ("N12_GLOBAL__N_13FooE", "(anonymous)::Foo"),
+        ] {
+            assert_eq!(readable(mangled), name);
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_stays() {
+        for odd in ["", "N", "N3c10", "i", "99999999999999999999x", "N5torchIE", "NSt", "9abc"] {
+            assert_eq!(readable(odd), odd);
+        }
+    }
+}
