@@ -112,7 +112,11 @@ fn main_arena(window: &mut Window<'_>, areas: &Areas, layout: &Layout, area: &Ar
         let last = at + layout.bins + 16 * (BINS - 1) - 16;
         let plausible = window.u64(last + 16).is_some_and(|fd| fd == last || (fd % 16 == 0 && areas.writable(fd)));
         if plausible && is_arena(window, areas, layout, at) {
-            return Some(at);
+            // Its ring leads to itself or to another: where the layout is off by a word, it leads beside.
+            let next = window.u64(at + layout.next)?;
+            if next == at || is_arena(window, areas, layout, next) {
+                return Some(at);
+            }
         }
         at += 8;
     }
