@@ -6,7 +6,8 @@ mod support;
 use lowtide_pyheap::native::account::account;
 use lowtide_pyheap::native::window::Window;
 use lowtide_pyheap::torch::graph::{Attribution, Graph};
-use lowtide_pyheap::torch::{Finder, Torch, dtype, find};
+use lowtide_pyheap::torch::groups::pinned;
+use lowtide_pyheap::torch::{Finder, Torch, calibrate, dtype, find};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use support::Target;
@@ -77,5 +78,36 @@ fn graphs_are_put_down_to_who_holds_them() {
             assert_eq!(held.bytes, saved, "{version} {name}: {held:?} of {graph}");
         }
         assert!(torch.nodes.len() > 20);
+    }
+}
+
+#[test]
+fn a_small_view_that_pins_a_large_storage_is_named() {
+    for Look { said, mut torch, .. } in looks() {
+        // Ten other views show all of it: those are dropped here.
+        let small = torch.at(said["small"].as_u64().unwrap()).unwrap().clone();
+        assert!(pinned(&torch).iter().all(|pinned| pinned.storage != small.storage.unwrap()));
+        torch.tensors.retain(|tensor| tensor.storage != small.storage || tensor.address == small.address);
+        let pinned = pinned(&torch)[0];
+        assert_eq!((pinned.bytes, pinned.shown, pinned.tensors, pinned.example), (8_000_000, 80, 1, small.address));
+    }
+}
+
+#[test]
+fn a_build_that_is_not_in_the_table_is_learned() {
+    for python in support::torches() {
+        let target = Target::start(&python, "tensors.py");
+        let (memory, areas, resident) = (target.memory(), target.areas(), target.resident());
+        let site = calibrate::Site { python, packages: calibrate::packages(areas.files()).unwrap(), build: "1".into() };
+        let folder = tempfile::tempdir().unwrap();
+        let layout = calibrate::layout(&site, Some(folder.path()), u64::MAX).unwrap();
+        let mut window = Window::new(&memory);
+        let mut finder = Finder::new(&areas);
+        account(&mut window, &areas, &resident, &[], &mut |window, told| finder.told(window, told));
+        let torch = finder.read(&mut window, std::slice::from_ref(&layout)).unwrap();
+        assert_eq!(torch.unread, 0);
+        assert!(layout.knows_nodes());
+        let again = calibrate::Site { python: "/nowhere".into(), ..site };
+        assert_eq!(calibrate::layout(&again, Some(folder.path()), 0).unwrap(), layout, "kept for the next look");
     }
 }

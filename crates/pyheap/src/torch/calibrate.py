@@ -10,7 +10,8 @@ import json
 import os
 import sys
 
-import torch
+sys.path[:0] = sys.argv[1:]
+import torch  # noqa: E402
 
 
 memory = os.open("/proc/self/mem", os.O_RDONLY)
