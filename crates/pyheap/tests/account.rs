@@ -4,7 +4,9 @@
 mod support;
 
 use lowtide_pyheap::native::account::{Account, What, account};
+use lowtide_pyheap::native::area::Areas;
 use lowtide_pyheap::native::owners::{Owner, Owners};
+use lowtide_pyheap::native::resident::Resident;
 use lowtide_pyheap::native::window::Window;
 use serde_json::Value;
 use std::path::Path;
@@ -41,8 +43,10 @@ fn look(python: &Path) -> (Value, Account) {
     let said: Value = serde_json::from_str(&target.said).unwrap();
     let large = said["large"].as_u64().unwrap();
     let owners = Owners::new(vec![(large, large + 64 * MIB, Owner::Tensor)]);
-    let (memory, areas, resident) = (target.memory(), target.areas(), target.resident());
-    let mut account = account(&mut Window::new(&memory), &areas, &resident, &target.stack_pointers(), &mut |_, _| {});
+    let (process, image) = target.look();
+    let areas = Areas::new(image.maps());
+    let resident = Resident::of(&process, image.maps()).unwrap();
+    let mut account = account(&mut Window::new(&image), areas, &resident, &process.stack_pointers().unwrap(), &mut |_, _| {});
     account.own(&owners, &resident);
     (said, account)
 }

@@ -3,6 +3,7 @@
 
 mod support;
 
+use lowtide_pyheap::native::area::Areas;
 use lowtide_pyheap::native::glibc::{self, State, Told};
 use lowtide_pyheap::native::window::Window;
 use serde_json::Value;
@@ -17,10 +18,11 @@ fn agrees_with_mallinfo_and_malloc_info() {
     let target = Target::start(Path::new("python3"), "malloc.py");
     let said: Value = serde_json::from_str(&target.said).unwrap();
     let info = |name: &str| said["info"][name].as_u64().unwrap();
-    let (memory, areas) = (target.memory(), target.areas());
+    let (_, image) = target.look();
+    let areas = Areas::new(image.maps());
     let mut told = 0;
-    let mut window = Window::new(&memory);
-    let survey = glibc::survey(&mut window, &areas, &mut |_, what| {
+    let mut window = Window::new(&image);
+    let survey = glibc::survey(&mut window, areas, &mut |_, what| {
         if let Told::Chunk(chunk) = what {
             told += u64::from(chunk.state == State::Used);
         }

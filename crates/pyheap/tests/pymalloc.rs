@@ -3,7 +3,9 @@
 
 mod support;
 
+use lowtide_pyheap::native::area::Areas;
 use lowtide_pyheap::native::glibc;
+use lowtide_pyheap::native::resident::Resident;
 use lowtide_pyheap::native::sweep::sweep;
 use lowtide_pyheap::native::window::Window;
 use serde_json::Value;
@@ -15,12 +17,14 @@ fn agrees_with_debugmallocstats() {
         let target = Target::start(&python, "pymalloc.py");
         let said: Value = serde_json::from_str(&target.said).unwrap();
         let stats = said["stats"].as_str().unwrap();
-        let (memory, areas, resident) = (target.memory(), target.areas(), target.resident());
-        let mut window = Window::new(&memory);
-        let survey = glibc::survey(&mut window, &areas, &mut |_, _| {}).unwrap();
+        let (process, image) = target.look();
+        let areas = Areas::new(image.maps());
+        let resident = Resident::of(&process, image.maps()).unwrap();
+        let mut window = Window::new(&image);
+        let survey = glibc::survey(&mut window, areas, &mut |_, _| {}).unwrap();
         let mut reserved: Vec<_> = survey.arenas.iter().flat_map(|a| &a.spans).map(|span| span.reserved).collect();
         reserved.sort_unstable();
-        let sweep = sweep(&mut window, &areas, &resident, &reserved);
+        let sweep = sweep(&mut window, areas, &resident, &reserved);
         let who = format!("{} {}", python.display(), said["version"]);
 
         let pymalloc = &sweep.pymalloc;

@@ -4,6 +4,8 @@
 mod support;
 
 use lowtide_pyheap::native::account::account;
+use lowtide_pyheap::native::area::Areas;
+use lowtide_pyheap::native::resident::Resident;
 use lowtide_pyheap::native::window::Window;
 use lowtide_pyheap::torch::graph::{Attribution, Graph};
 use lowtide_pyheap::torch::groups::pinned;
@@ -24,10 +26,12 @@ fn looks() -> Vec<Look> {
         .map(|python| {
             let target = Target::start(python, "tensors.py");
             let said: Value = serde_json::from_str(&target.said).unwrap();
-            let (memory, areas, resident) = (target.memory(), target.areas(), target.resident());
-            let mut window = Window::new(&memory);
-            let mut finder = Finder::new(&areas);
-            account(&mut window, &areas, &resident, &[], &mut |window, told| finder.told(window, told));
+            let (process, image) = target.look();
+            let areas = Areas::new(image.maps());
+            let resident = Resident::of(&process, image.maps()).unwrap();
+            let mut window = Window::new(&image);
+            let mut finder = Finder::new(areas);
+            account(&mut window, areas, &resident, &[], &mut |window, told| finder.told(window, told));
             let torch = finder.read(&mut window, &find::shipped()).unwrap();
             let graphs = Graph::read(&mut window, &torch).attribute(&torch);
             Look { said, torch, graphs }
@@ -97,13 +101,15 @@ fn a_small_view_that_pins_a_large_storage_is_named() {
 fn a_build_that_is_not_in_the_table_is_learned() {
     for python in support::torches() {
         let target = Target::start(&python, "tensors.py");
-        let (memory, areas, resident) = (target.memory(), target.areas(), target.resident());
+        let (process, image) = target.look();
+        let areas = Areas::new(image.maps());
+        let resident = Resident::of(&process, image.maps()).unwrap();
         let site = calibrate::Site { python, packages: calibrate::packages(areas.files()).unwrap(), build: "1".into() };
         let folder = tempfile::tempdir().unwrap();
         let layout = calibrate::layout(&site, Some(folder.path()), u64::MAX).unwrap();
-        let mut window = Window::new(&memory);
-        let mut finder = Finder::new(&areas);
-        account(&mut window, &areas, &resident, &[], &mut |window, told| finder.told(window, told));
+        let mut window = Window::new(&image);
+        let mut finder = Finder::new(areas);
+        account(&mut window, areas, &resident, &[], &mut |window, told| finder.told(window, told));
         let torch = finder.read(&mut window, std::slice::from_ref(&layout)).unwrap();
         assert_eq!(torch.unread, 0);
         assert!(layout.knows_nodes());

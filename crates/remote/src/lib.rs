@@ -25,6 +25,7 @@ mod error;
 mod fake;
 mod image;
 mod maps;
+mod pages;
 mod process;
 mod source;
 mod stop;

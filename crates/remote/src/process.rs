@@ -267,7 +267,7 @@ impl Process {
     }
 
     /// What a failure to open one of its files means.
-    fn failure(&self, path: PathBuf, source: io::Error) -> Error {
+    pub(crate) fn failure(&self, path: PathBuf, source: io::Error) -> Error {
         if is_gone(&source) {
             return self.check().err().unwrap_or(Error::NoMemory { pid: self.pid });
         }

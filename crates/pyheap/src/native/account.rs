@@ -3,13 +3,14 @@
 //! Pages are counted as the kernel counts them for RssAnon (private, present). A heap that was asked for and never touched
 //! costs nothing and counts nothing.
 
-use super::area::{Area, Areas};
+use super::area::{Areas, is_anonymous, is_file, is_named};
 use super::glibc::{self, State, Told};
 use super::owners::{Owner, Owners};
 use super::resident::Resident;
 use super::stacks;
 use super::sweep::{Sweep, sweep};
 use super::window::Window;
+use lowtide_remote::Map;
 use std::collections::BTreeMap;
 
 /// What a piece of memory is for.
@@ -126,7 +127,7 @@ const KEPT: usize = 1 << 16;
 /// chunk of malloc's heap and its large chunks.
 pub fn account(
     window: &mut Window<'_>,
-    areas: &Areas,
+    areas: Areas<'_>,
     resident: &Resident,
     threads: &[u64],
     tell: &mut dyn FnMut(&mut Window<'_>, Told),
@@ -147,7 +148,7 @@ pub fn account(
     *book.part(What::Native) += lost;
 
     let stacks = stacks::find(window, areas, threads);
-    let main = areas.iter().filter(|area| area.path == b"[stack]").map(|area| (area.start, area.end));
+    let main = areas.iter().filter(|area| is_named(area, b"[stack]")).map(|area| (area.start, area.end));
     for (start, end) in stacks.iter().copied().chain(main) {
         book.claim(What::Stacks, start, end);
     }
@@ -184,22 +185,23 @@ pub fn account(
 }
 
 /// Private pages of files, and the kernel's own pages.
-fn libraries(areas: &Areas) -> impl Iterator<Item = &Area> {
-    areas.iter().filter(|area| !area.shared && !area.anonymous() && area.path != b"[heap]" && area.path != b"[stack]")
+fn libraries<'a>(areas: Areas<'a>) -> impl Iterator<Item = &'a Map> + use<'a> {
+    let other = |map: &&Map| is_anonymous(map) || is_named(map, b"[heap]") || is_named(map, b"[stack]");
+    areas.iter().filter(move |map| !map.perms.shared && !other(map))
 }
 
 /// Memory behind a library's data that is larger than this is not taken for its bss: it only happens to touch it.
 const BSS: u64 = 64 << 20;
 
 /// What is left of the maps.
-fn rest(book: &mut Book<'_>, areas: &Areas) -> Vec<Unclaimed> {
+fn rest(book: &mut Book<'_>, areas: Areas<'_>) -> Vec<Unclaimed> {
     let known = tidy(&book.claims);
     let mut out: Vec<Unclaimed> = Vec::new();
     let mut data_end = 0;
     for area in areas.iter() {
         let bss = area.start == data_end;
-        data_end = if area.file() && area.write { area.end } else { 0 };
-        if area.shared {
+        data_end = if is_file(area) && area.perms.write { area.end } else { 0 };
+        if area.perms.shared {
             continue;
         }
         let mut at = area.start;

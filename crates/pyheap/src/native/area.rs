@@ -1,121 +1,86 @@
 //! The address space as the allocators see it: who may lie where.
 
-use lowtide_remote::Maps;
+use lowtide_remote::{Map, Maps};
+use std::collections::HashSet;
 
-/// One mapped stretch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Area {
-    /// First byte.
-    pub start: u64,
-    /// First byte behind.
-    pub end: u64,
-    /// May be read.
-    pub read: bool,
-    /// May be written.
-    pub write: bool,
-    /// Is shared with other processes by intent.
-    pub shared: bool,
-    /// The file, or a name of the kernel's such as `[heap]`; empty where there is none.
-    pub path: Vec<u8>,
+/// All maps of a process, by what they are for.
+#[derive(Debug, Clone, Copy)]
+pub struct Areas<'a>(&'a Maps);
+
+/// Private memory that belongs to no file, the break and the stacks apart.
+pub fn is_anonymous(map: &Map) -> bool {
+    !map.perms.shared && path(map).is_none_or(|path| path.starts_with(b"[anon:"))
 }
 
-impl Area {
-    /// Private memory that belongs to no file, the break and the stacks apart.
-    pub fn anonymous(&self) -> bool {
-        !self.shared && (self.path.is_empty() || self.path.starts_with(b"[anon:"))
-    }
-
-    /// Whether it shows a file.
-    pub fn file(&self) -> bool {
-        self.path.starts_with(b"/")
-    }
-
-    /// Bytes.
-    pub fn size(&self) -> u64 {
-        self.end - self.start
-    }
+/// Whether it shows a file.
+pub fn is_file(map: &Map) -> bool {
+    path(map).is_some_and(|path| path.starts_with(b"/"))
 }
 
-/// All areas of a process, in order of address.
-#[derive(Debug, Clone, Default)]
-pub struct Areas(Vec<Area>);
+/// Whether the kernel gives it this name.
+pub fn is_named(map: &Map, name: &[u8]) -> bool {
+    path(map) == Some(name)
+}
 
-impl Areas {
-    /// Takes the areas as they are; those that overlap their predecessor are dropped.
-    pub fn new(mut areas: Vec<Area>) -> Self {
-        areas.retain(|area| area.end > area.start);
-        areas.sort_by_key(|area| area.start);
-        let mut end = 0;
-        areas.retain(|area| {
-            let apart = area.start >= end;
-            end = end.max(area.end);
-            apart
-        });
-        Areas(areas)
+fn path(map: &Map) -> Option<&[u8]> {
+    map.path.as_deref().filter(|path| !path.is_empty())
+}
+
+impl<'a> Areas<'a> {
+    /// Over the maps of a process.
+    pub fn new(maps: &'a Maps) -> Self {
+        Areas(maps)
     }
 
     /// In order of address.
-    pub fn iter(&self) -> impl Iterator<Item = &Area> {
+    pub fn iter(&self) -> impl Iterator<Item = &'a Map> + use<'a> {
         self.0.iter()
     }
 
-    /// The area of an address.
-    pub fn find(&self, address: u64) -> Option<&Area> {
-        let at = self.0.partition_point(|area| area.start <= address);
-        self.0.get(at.checked_sub(1)?).filter(|area| address < area.end)
+    /// The map of an address.
+    pub fn find(&self, address: u64) -> Option<&'a Map> {
+        self.0.find(address)
     }
 
     /// Whether there is memory that the program may write.
     pub fn writable(&self, address: u64) -> bool {
-        self.find(address).is_some_and(|area| area.write)
+        self.find(address).is_some_and(|map| map.perms.write)
+    }
+
+    /// Whether the address lies in a file: a function, a table of a class, a name.
+    pub fn in_file(&self, address: u64) -> bool {
+        self.find(address).is_some_and(is_file)
     }
 
     /// The first part of the program's break.
-    pub fn heap(&self) -> Option<&Area> {
-        self.iter().find(|area| area.path == b"[heap]")
+    pub fn heap(&self) -> Option<&'a Map> {
+        self.iter().find(|map| is_named(map, b"[heap]"))
     }
 
     /// Where the break ends: the kernel shows it in several parts where their rights differ.
     pub fn heap_end(&self) -> Option<u64> {
-        self.iter().filter(|area| area.path == b"[heap]").map(|area| area.end).max()
+        self.iter().filter(|map| is_named(map, b"[heap]")).map(|map| map.end).max()
     }
 
     /// Every file that is mapped, once, in order of address.
-    pub fn files(&self) -> impl Iterator<Item = &[u8]> {
-        let mut seen = std::collections::HashSet::new();
-        self.iter().filter(|area| area.file()).map(|area| area.path.as_slice()).filter(move |path| seen.insert(*path))
+    pub fn files(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let mut seen = HashSet::new();
+        self.iter().filter(|map| is_file(map)).filter_map(path).filter(move |path| seen.insert(*path))
     }
 
-    /// The areas of a file.
-    pub fn of<'a>(&'a self, path: &'a [u8]) -> impl Iterator<Item = &'a Area> {
-        self.iter().filter(move |area| area.path == path)
+    /// The maps of a file.
+    pub fn of(&self, file: &'a [u8]) -> impl Iterator<Item = &'a Map> + use<'a> {
+        self.iter().filter(move |map| path(map) == Some(file))
     }
 
     /// A library's data: what is private and may be written, and the memory without a file right behind it (its bss).
-    pub fn data_of<'a>(&'a self, path: &'a [u8]) -> impl Iterator<Item = &'a Area> {
+    pub fn data_of(&self, file: &'a [u8]) -> impl Iterator<Item = &'a Map> + use<'a> {
         let mut end = None;
-        self.iter().filter(move |area| {
-            let own = area.path == path;
-            let behind = area.anonymous() && end == Some(area.start);
-            end = (own || behind).then_some(area.end);
-            (own || behind) && area.write && !area.shared
+        self.iter().filter(move |map| {
+            let own = path(map) == Some(file);
+            let behind = is_anonymous(map) && end == Some(map.start);
+            end = (own || behind).then_some(map.end);
+            (own || behind) && map.perms.write && !map.perms.shared
         })
-    }
-}
-
-impl From<&Maps> for Areas {
-    fn from(maps: &Maps) -> Self {
-        Areas::new(
-            maps.iter()
-                .map(|map| Area {
-                    start: map.start,
-                    end: map.end,
-                    read: map.perms.read,
-                    write: map.perms.write,
-                    shared: map.perms.shared,
-                    path: map.path.clone().unwrap_or_default(),
-                })
-                .collect(),
-        )
     }
 }

@@ -4,7 +4,7 @@
 //! of its type record (`std::type_info`), which holds its name and those of its bases (Itanium C++ ABI, 2.9.5). So every
 //! chunk of malloc's heap that holds such an object says what it is, in a stripped library too.
 
-use super::area::{Area, Areas};
+use super::area::Areas;
 use super::glibc::Tally;
 use super::window::Window;
 use std::collections::HashMap;
@@ -56,12 +56,12 @@ impl Classes {
     }
 
     /// The class whose table is at `word`, if one is: the first word of an object.
-    pub fn of(&mut self, window: &mut Window<'_>, areas: &Areas, word: u64) -> Option<Id> {
+    pub fn of(&mut self, window: &mut Window<'_>, areas: Areas<'_>, word: u64) -> Option<Id> {
         if let Some(&known) = self.by_table.get(&word) {
             return known;
         }
         // Tables lie in the data of files, and are aligned.
-        if !word.is_multiple_of(8) || self.by_table.len() >= TABLES || !areas.find(word).is_some_and(Area::file) {
+        if !word.is_multiple_of(8) || self.by_table.len() >= TABLES || !areas.in_file(word) {
             return None;
         }
         let found = self.read(window, areas, word);
@@ -73,14 +73,14 @@ impl Classes {
         id
     }
 
-    fn read(&self, window: &mut Window<'_>, areas: &Areas, table: u64) -> Option<Class> {
+    fn read(&self, window: &mut Window<'_>, areas: Areas<'_>, table: u64) -> Option<Class> {
         // The offset from this table's object to the whole object: not zero in tables of second bases.
         if word(window, table.checked_sub(16)?)? != 0 {
             return None;
         }
         // A first function, or none: a pure base.
         let first = word(window, table)?;
-        if first != 0 && !areas.find(first).is_some_and(Area::file) {
+        if first != 0 && !areas.in_file(first) {
             return None;
         }
         let mut record = word(window, table - 8)?;
@@ -116,13 +116,12 @@ impl Classes {
 }
 
 /// The name in a type record.
-fn name(window: &mut Window<'_>, areas: &Areas, record: u64) -> Option<String> {
-    let file = |address: u64| areas.find(address).is_some_and(Area::file);
-    if !record.is_multiple_of(8) || !file(record) {
+fn name(window: &mut Window<'_>, areas: Areas<'_>, record: u64) -> Option<String> {
+    if !record.is_multiple_of(8) || !areas.in_file(record) {
         return None;
     }
     let mut at = word(window, record + 8)?;
-    if !file(at) {
+    if !areas.in_file(at) {
         return None;
     }
     // A star before the name says that it is private to its library.
@@ -141,7 +140,7 @@ fn word(window: &mut Window<'_>, address: u64) -> Option<u64> {
 }
 
 /// The record of the base at the object's start: of the only base, or of the first of several.
-fn first_base(window: &mut Window<'_>, areas: &Areas, record: u64) -> Option<u64> {
+fn first_base(window: &mut Window<'_>, areas: Areas<'_>, record: u64) -> Option<u64> {
     // The record is itself an object: its class says whether it has bases.
     let table = word(window, record)?;
     let kind = word(window, table.checked_sub(8)?)?;

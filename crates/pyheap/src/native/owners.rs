@@ -46,7 +46,14 @@ mod tests {
     #[test]
     fn what_two_claim_belongs_to_the_first() {
         let (array, tensor) = (Owner::Array, Owner::Tensor);
-        let owners = Owners::new(vec![(30, 40, array), (10, 20, tensor), (15, 32, array), (50, 50, tensor), (60, 70, tensor), (62, 65, array)]);
+        let owners = Owners::new(vec![
+            (30, 40, array),
+            (10, 20, tensor),
+            (15, 32, array),
+            (50, 50, tensor),
+            (60, 70, tensor),
+            (62, 65, array),
+        ]);
         assert_eq!(owners.iter().collect::<Vec<_>>(), [(10, 20, tensor), (20, 32, array), (32, 40, array), (60, 70, tensor)]);
         assert_eq!(owners.bytes(), 40);
     }

@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn both_forms_are_known() {
         // Blocks of 64 bytes, three handed out, two in use.
-        let new = pool(0x40_0000, &header(2, 0x40_0030 + 64, 3, 3, 48 + 192, 16384 - 64), ).unwrap();
+        let new = pool(0x40_0000, &header(2, 0x40_0030 + 64, 3, 3, 48 + 192, 16384 - 64)).unwrap();
         assert_eq!(new, Pool { size: 16384, arena_size: 1 << 20, arena: 3, block: 64, used: 2 });
         let old = pool(0x40_1000, &header(2, 0, 0, 3, 48 + 192, 4096 - 64)).unwrap();
         assert_eq!((old.size, old.arena_size), (4096, 256 << 10));

@@ -4,6 +4,8 @@
 //! bit 61 a page of a file or of shared memory. It is read stretch by stretch, without the long hold of the address space
 //! that `smaps` takes.
 
+use lowtide_remote::{Maps, Process};
+
 /// Bytes of a page; what lowtide reads has no other size.
 pub const PAGE: u64 = 4096;
 const PRESENT: u64 = 1 << 63;
@@ -33,6 +35,17 @@ impl Resident {
     /// Nothing resident yet; [`Resident::push`] the maps in order of address.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Of a process.
+    ///
+    /// # Errors
+    /// Where it has ended, or its pagemap may not be read.
+    pub fn of(process: &Process, maps: &Maps) -> Result<Self, lowtide_remote::Error> {
+        let mut resident = Resident::new();
+        let skipped = process.pages(maps, &mut |start, words| resident.push(start, words))?;
+        resident.truncated |= skipped > 0;
+        Ok(resident)
     }
 
     /// Adds pagemap's words for the pages from `start` on. Must follow what was added before.
@@ -73,7 +86,7 @@ impl Resident {
         self.swapped
     }
 
-    /// Whether there were more runs than are kept: what stands behind the last one counts in the total alone.
+    /// Whether there was more than is kept or asked for: then the account is of a part of the memory.
     pub fn truncated(&self) -> bool {
         self.truncated
     }

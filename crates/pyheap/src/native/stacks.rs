@@ -1,6 +1,6 @@
 //! Stacks of threads: a guard page, the stack, and at its top the C library's record of the thread.
 
-use super::area::Areas;
+use super::area::{Areas, is_anonymous};
 use super::window::Window;
 
 /// How far above a stack pointer the thread's record is looked for. Stacks are 8 MiB, of which little is in use.
@@ -11,11 +11,11 @@ const SELF: u64 = 16;
 const RECORD: u64 = 2304;
 
 /// The stacks that the stack pointers lie in, as ranges of addresses.
-pub fn find(window: &mut Window<'_>, areas: &Areas, pointers: &[u64]) -> Vec<(u64, u64)> {
+pub fn find(window: &mut Window<'_>, areas: Areas<'_>, pointers: &[u64]) -> Vec<(u64, u64)> {
     let mut found: Vec<(u64, u64)> = pointers
         .iter()
         .filter_map(|&pointer| {
-            let area = areas.find(pointer).filter(|area| area.anonymous() && area.write)?;
+            let area = areas.find(pointer).filter(|area| is_anonymous(area) && area.perms.write)?;
             // Below the stack is its guard, so that the map begins with it; above it the kernel may have joined anything.
             Some((area.start, record(window, pointer, area.end).unwrap_or(area.end)))
         })

@@ -3,7 +3,7 @@
 //! Anonymous maps hold malloc's large chunks and Python's arenas, joined by the kernel as it likes. Both say at the start of
 //! a page what they are. Pages that are not in memory are not looked at: that would bring them back from swap.
 
-use super::area::Areas;
+use super::area::{Areas, is_anonymous};
 use super::glibc::{self, Mapped};
 use super::pymalloc;
 use super::resident::{PAGE, Resident};
@@ -24,10 +24,10 @@ pub struct Sweep {
 }
 
 /// Looks at every resident page of every anonymous map outside of `reserved` (sorted, apart from each other).
-pub fn sweep(window: &mut Window<'_>, areas: &Areas, resident: &Resident, reserved: &[(u64, u64)]) -> Sweep {
+pub fn sweep(window: &mut Window<'_>, areas: Areas<'_>, resident: &Resident, reserved: &[(u64, u64)]) -> Sweep {
     let mut out = Sweep::default();
     let mut looks = 0;
-    for area in areas.iter().filter(|area| area.anonymous() && area.read && area.write) {
+    for area in areas.iter().filter(|area| is_anonymous(area) && area.perms.read && area.perms.write) {
         let mut at = area.start;
         while at < area.end {
             if let Some(end) = covered(reserved, at) {

@@ -3,16 +3,16 @@
 //! The image that the object walk reads through keeps every page that it has seen. Walking an allocator touches the whole
 //! heap and needs nothing twice, so it reads through a few buffers of its own: a heap of 20 GiB costs 256 KiB of ours.
 
-use lowtide_remote::Source;
+use lowtide_remote::Image;
 
 /// Bytes of one buffer. Larger ones read much that is skipped where chunks are big, smaller ones cost a system call each.
 const BUFFER: usize = 64 << 10;
 /// Buffers kept: a walk goes forward in one place and follows lists in another.
 const BUFFERS: usize = 4;
 
-/// A few buffers over a [`Source`].
+/// A few buffers over an [`Image`], past what it keeps.
 pub struct Window<'a> {
-    source: &'a dyn Source,
+    image: &'a Image,
     slots: Vec<Slot>,
     recent: usize,
     clock: u64,
@@ -26,12 +26,12 @@ struct Slot {
 }
 
 impl<'a> Window<'a> {
-    /// Reads `source` from now on. Nothing is read yet.
-    pub fn new(source: &'a dyn Source) -> Self {
-        Window { source, slots: Vec::with_capacity(BUFFERS), recent: 0, clock: 0, bytes_read: 0 }
+    /// Reads `image` from now on. Nothing is read yet.
+    pub fn new(image: &'a Image) -> Self {
+        Window { image, slots: Vec::with_capacity(BUFFERS), recent: 0, clock: 0, bytes_read: 0 }
     }
 
-    /// Bytes asked of the source so far.
+    /// Bytes read so far.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
@@ -50,7 +50,7 @@ impl<'a> Window<'a> {
     /// Up to `len` bytes from `address` on, past the buffers; shorter where memory ends.
     pub fn bytes(&mut self, address: u64, len: usize) -> Vec<u8> {
         let mut out = vec![0; len];
-        let got = self.source.read(address, &mut out).unwrap_or(0).min(len);
+        let got = self.image.read_once(address, &mut out);
         out.truncate(got);
         self.bytes_read += got as u64;
         out
@@ -59,7 +59,7 @@ impl<'a> Window<'a> {
     /// The first `N` bytes at `address`, past the buffers: for one look per page over much memory.
     pub fn peek<const N: usize>(&mut self, address: u64) -> Option<[u8; N]> {
         let mut out = [0; N];
-        let got = self.source.read(address, &mut out).ok()?;
+        let got = self.image.read_once(address, &mut out);
         self.bytes_read += got as u64;
         (got == N).then_some(out)
     }
@@ -104,7 +104,7 @@ impl<'a> Window<'a> {
         let slot = &mut self.slots[slot];
         slot.base = base;
         slot.bytes.resize(BUFFER, 0);
-        let got = self.source.read(base, &mut slot.bytes).unwrap_or(0).min(BUFFER);
+        let got = self.image.read_once(base, &mut slot.bytes);
         slot.bytes.truncate(got);
         self.bytes_read += got as u64;
         got > 0
@@ -123,28 +123,18 @@ impl Slot {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use std::io;
+    use lowtide_remote::Fake;
 
     /// Memory from 0x1000 to 0x41000 whose every word is its own address.
-    struct Own;
-    impl Source for Own {
-        fn read(&self, address: u64, out: &mut [u8]) -> io::Result<usize> {
-            let (from, to) = (0x1000, 0x41000);
-            if address < from || address >= to {
-                return Err(io::Error::from_raw_os_error(5));
-            }
-            let n = out.len().min((to - address) as usize);
-            for (i, byte) in out[..n].iter_mut().enumerate() {
-                let a = address + i as u64;
-                *byte = (a & !7).to_le_bytes()[(a & 7) as usize];
-            }
-            Ok(n)
-        }
+    fn own() -> Image {
+        let bytes: Vec<u8> = (0x1000u64..0x41000).step_by(8).flat_map(u64::to_le_bytes).collect();
+        Fake::new().segment(0x1000, bytes).image()
     }
 
     #[test]
     fn reads_anywhere_and_not_beyond() {
-        let mut window = Window::new(&Own);
+        let own = own();
+        let mut window = Window::new(&own);
         for address in [0x1000, 0x2008, 0x10000 - 8, 0x10000, 0x40ff8, 0x1000, 0x30000] {
             assert_eq!(window.u64(address), Some(address));
         }
@@ -157,7 +147,8 @@ mod tests {
 
     #[test]
     fn a_stretch_in_order_is_read_once() {
-        let mut window = Window::new(&Own);
+        let own = own();
+        let mut window = Window::new(&own);
         for address in (0x1000..0x41000).step_by(8) {
             assert_eq!(window.u64(address), Some(address));
         }

@@ -152,7 +152,8 @@ impl Drop for Helper {
 
 fn parse(answer: &str) -> Option<Layout> {
     let value: serde_json::Value = serde_json::from_str(answer).ok()?;
-    let offsets: HashMap<&str, u64> = value.as_object()?.iter().filter_map(|(name, at)| Some((name.as_str(), at.as_u64()?))).collect();
+    let offsets: HashMap<&str, u64> =
+        value.as_object()?.iter().filter_map(|(name, at)| Some((name.as_str(), at.as_u64()?))).collect();
     Layout::from_named(value.get("torch")?.as_str()?, &offsets)
 }
 
@@ -192,7 +193,8 @@ mod tests {
 
     #[test]
     fn the_folder_follows_from_the_files() {
-        let files: [&[u8]; 2] = [b"/usr/lib/libc.so.6", b"/opt/venv/lib/python3.11/site-packages/torch/_C.cpython-311-x86_64-linux-gnu.so"];
+        let files: [&[u8]; 2] =
+            [b"/usr/lib/libc.so.6", b"/opt/venv/lib/python3.11/site-packages/torch/_C.cpython-311-x86_64-linux-gnu.so"];
         assert_eq!(packages(files.into_iter()).unwrap(), Path::new("/opt/venv/lib/python3.11/site-packages"));
         assert_eq!(packages(files[..1].iter().copied()), None);
     }

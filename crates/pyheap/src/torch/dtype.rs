@@ -52,8 +52,27 @@ const TYPES: [(&str, u64); 46] = [
 ];
 
 const DEVICES: [&str; 21] = [
-    "cpu", "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip", "fpga", "maia", "xla", "vulkan", "metal", "xpu", "mps", "meta", "hpu",
-    "ve", "lazy", "ipu", "mtia", "privateuseone",
+    "cpu",
+    "cuda",
+    "mkldnn",
+    "opengl",
+    "opencl",
+    "ideep",
+    "hip",
+    "fpga",
+    "maia",
+    "xla",
+    "vulkan",
+    "metal",
+    "xpu",
+    "mps",
+    "meta",
+    "hpu",
+    "ve",
+    "lazy",
+    "ipu",
+    "mtia",
+    "privateuseone",
 ];
 
 /// Bytes of one element; `None` where the number is not known.

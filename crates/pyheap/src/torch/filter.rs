@@ -84,11 +84,13 @@ impl Filter {
     }
 
     fn fits(&self, kind: &Kind) -> bool {
-        let device = self.device.as_ref().is_none_or(|device| {
-            kind.device == *device || kind.device.split_once(':').is_some_and(|(of, _)| of == device)
-        });
+        let device = self
+            .device
+            .as_ref()
+            .is_none_or(|device| kind.device == *device || kind.device.split_once(':').is_some_and(|(of, _)| of == device));
         let shape = self.shape.as_ref().is_none_or(|shape| {
-            shape.len() == kind.shape.len() && shape.iter().zip(&kind.shape).all(|(want, size)| want.is_none_or(|want| want == *size))
+            shape.len() == kind.shape.len()
+                && shape.iter().zip(&kind.shape).all(|(want, size)| want.is_none_or(|want| want == *size))
         });
         let same = |want: Option<bool>, is: bool| want.is_none_or(|want| want == is);
         device
@@ -120,10 +122,19 @@ mod tests {
     #[test]
     fn all_conditions_must_hold() {
         let takes = |text: &str| text.parse::<Filter>().unwrap().takes(&group());
-        for yes in ["", "device=cuda:1", "device=cuda", "dtype=torch.float32 shape=64x*", "shape=64x512,requires_grad=true", "min=128KiB"] {
+        for yes in [
+            "",
+            "device=cuda:1",
+            "device=cuda",
+            "dtype=torch.float32 shape=64x*",
+            "shape=64x512,requires_grad=true",
+            "min=128KiB",
+        ] {
             assert!(takes(yes), "{yes}");
         }
-        for no in ["device=cuda:0", "device=cpu", "shape=64", "shape=scalar", "grad_fn=yes", "min=129KiB", "dtype=float32 python=no"] {
+        for no in
+            ["device=cuda:0", "device=cpu", "shape=64", "shape=scalar", "grad_fn=yes", "min=129KiB", "dtype=float32 python=no"]
+        {
             assert!(!takes(no), "{no}");
         }
     }

@@ -39,7 +39,7 @@ pub enum Error {
 /// Hears the walk of the heap and notes every C++ object.
 #[derive(Debug)]
 pub struct Finder<'a> {
-    areas: &'a Areas,
+    areas: Areas<'a>,
     /// All classes met, counted.
     pub classes: Classes,
     tensors: Vec<u64>,
@@ -60,7 +60,7 @@ pub struct Place {
 
 impl<'a> Finder<'a> {
     /// Nothing heard yet.
-    pub fn new(areas: &'a Areas) -> Self {
+    pub fn new(areas: Areas<'a>) -> Self {
         Finder { areas, classes: Classes::new(), tensors: Vec::new(), storages: Vec::new(), nodes: Vec::new() }
     }
 
@@ -113,7 +113,8 @@ impl<'a> Finder<'a> {
             // "No gradient" is a tensor of its own kind, which lies in the library.
             tensor.grad = tensor.grad.filter(|grad| self.tensors.binary_search(grad).is_ok());
         }
-        let storages = self.storages.iter().filter_map(|&at| Storage::read(window, &layout, at).map(|storage| (at, storage))).collect();
+        let storages =
+            self.storages.iter().filter_map(|&at| Storage::read(window, &layout, at).map(|storage| (at, storage))).collect();
         let unread = self.tensors.len() - read.len();
         Ok(Torch { layout, tensors: read, storages, nodes: self.nodes, classes: self.classes, unread })
     }

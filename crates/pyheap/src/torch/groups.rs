@@ -77,7 +77,12 @@ pub fn groups(torch: &Torch) -> Vec<Group> {
     for tensor in python.into_iter().chain(other) {
         let kind = Kind::of(tensor);
         let storage = torch.storage(tensor).filter(|storage| counted.insert(storage.address));
-        let group = groups.entry(kind).or_insert_with_key(|kind| Group { kind: kind.clone(), count: 0, bytes: 0, example: tensor.address });
+        let group = groups.entry(kind).or_insert_with_key(|kind| Group {
+            kind: kind.clone(),
+            count: 0,
+            bytes: 0,
+            example: tensor.address,
+        });
         group.count += 1;
         group.bytes += storage.map_or(0, |storage| storage.bytes);
     }

@@ -1,9 +1,8 @@
 //! A made-up process with a heap of glibc's, of any version: what a test wants to find in it is put there.
 #![allow(dead_code, clippy::unwrap_used, missing_docs)]
 
-use lowtide_pyheap::native::area::{Area, Areas};
 use lowtide_pyheap::native::glibc::layout::{self, BINS, Layout, TCACHE_LISTS, Version};
-use lowtide_remote::Source;
+use lowtide_remote::{Image, Map, Maps, Perms, Source};
 use std::io;
 
 pub const TEXT: u64 = 0x7f00_0000_0000;
@@ -45,7 +44,7 @@ impl Source for Pieces {
 }
 
 /// A process whose main heap holds these chunks, then a top of 4096 bytes. The first free chunk is in the unsorted list.
-pub fn process(version: Version, chunks: &[(u64, Is)]) -> (Pieces, Areas) {
+pub fn process(version: Version, chunks: &[(u64, Is)]) -> Pieces {
     let layout = layout::of(version).unwrap();
     let mut memory = Pieces(vec![
         (TEXT, format!("..GNU C Library (Test) stable release version {version}.\n").into_bytes()),
@@ -55,9 +54,23 @@ pub fn process(version: Version, chunks: &[(u64, Is)]) -> (Pieces, Areas) {
     memory.0[0].1.resize(0x1000, 0);
     let at = heap(&mut memory, &layout, chunks);
     books(&mut memory, &layout, at);
-    let area = |start, size, write, path: &[u8]| Area { start, end: start + size, read: true, write, shared: false, path: path.to_vec() };
-    let areas = Areas::new(vec![area(TEXT, 0x1000, false, LIBC), area(DATA, 0x4000, true, LIBC), area(HEAP, 0x40000, true, b"[heap]")]);
-    (memory, areas)
+    memory
+}
+
+/// Its image.
+pub fn image(memory: &Pieces) -> Image {
+    let map = |&(start, ref bytes): &(u64, Vec<u8>), write, path: &[u8]| Map {
+        start,
+        end: start + bytes.len() as u64,
+        perms: Perms { read: true, write, exec: false, shared: false },
+        offset: 0,
+        device: (0, 0),
+        inode: 0,
+        path: Some(path.into()),
+        deleted: false,
+    };
+    let [text, data, heap] = &memory.0[..] else { unreachable!("three pieces") };
+    Image::new(memory.clone(), Maps::new(vec![map(text, false, LIBC), map(data, true, LIBC), map(heap, true, b"[heap]")]))
 }
 
 fn heap(memory: &mut Pieces, layout: &Layout, chunks: &[(u64, Is)]) -> u64 {

@@ -1,12 +1,8 @@
 //! Targets for the tests: a Python that prints one line about itself and then waits.
 #![allow(dead_code, clippy::unwrap_used, missing_docs)]
 
-use lowtide_pyheap::native::area::{Area, Areas};
-use lowtide_pyheap::native::resident::Resident;
-use lowtide_remote::Source;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
-use std::os::unix::fs::FileExt;
+use lowtide_remote::{Image, Process};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -33,37 +29,11 @@ impl Target {
         self.child.id()
     }
 
-    pub fn areas(&self) -> Areas {
-        let text = std::fs::read_to_string(format!("/proc/{}/maps", self.pid())).unwrap();
-        Areas::new(text.lines().map(area).collect())
-    }
-
-    pub fn resident(&self) -> Resident {
-        let file = File::open(format!("/proc/{}/pagemap", self.pid())).unwrap();
-        let mut resident = Resident::new();
-        for area in self.areas().iter() {
-            let mut words = vec![0; (area.size() / 4096 * 8) as usize];
-            if file.read_exact_at(&mut words, area.start / 4096 * 8).is_ok() {
-                resident.push(area.start, &words);
-            }
-        }
-        resident
-    }
-
-    /// Stack pointers of all threads but the first, which have to be waiting.
-    pub fn stack_pointers(&self) -> Vec<u64> {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
-        let other = tasks.map(|task| task.unwrap().path()).filter(|path| !path.ends_with(self.pid().to_string()));
-        let pointer = |path: PathBuf| {
-            let text = std::fs::read_to_string(path.join("syscall")).unwrap();
-            let word = text.split_whitespace().rev().nth(1)?;
-            u64::from_str_radix(word.trim_start_matches("0x"), 16).ok()
-        };
-        other.filter_map(pointer).collect()
-    }
-
-    pub fn memory(&self) -> Memory {
-        Memory(File::open(format!("/proc/{}/mem", self.pid())).unwrap())
+    /// Its memory as it waits.
+    pub fn look(&self) -> (Process, Image) {
+        let process = Process::open(Path::new("/"), self.pid()).unwrap();
+        let image = process.image().unwrap();
+        (process, image)
     }
 }
 
@@ -71,23 +41,6 @@ impl Drop for Target {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-fn area(line: &str) -> Area {
-    let mut parts = line.split_whitespace();
-    let (start, end) = parts.next().unwrap().split_once('-').unwrap();
-    let perms = parts.next().unwrap().as_bytes();
-    let path = parts.nth(3).unwrap_or("").as_bytes().to_vec();
-    let hex = |s| u64::from_str_radix(s, 16).unwrap();
-    Area { start: hex(start), end: hex(end), read: perms[0] == b'r', write: perms[1] == b'w', shared: perms[3] == b's', path }
-}
-
-pub struct Memory(File);
-
-impl Source for Memory {
-    fn read(&self, address: u64, out: &mut [u8]) -> io::Result<usize> {
-        self.0.read_at(out, address)
     }
 }
 

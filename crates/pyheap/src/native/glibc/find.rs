@@ -4,8 +4,9 @@
 //! each of which leads back to its own head. Nothing else in the library's data does.
 
 use super::layout::{self, BINS, HEAP_ALIGN, Layout, Version};
-use crate::native::area::{Area, Areas};
+use crate::native::area::{Areas, is_anonymous};
 use crate::native::window::Window;
+use lowtide_remote::Map;
 
 /// Arenas followed at most; glibc makes 8 per core.
 const ARENAS: usize = 1 << 14;
@@ -61,10 +62,10 @@ pub struct Parameters {
 ///
 /// # Errors
 /// See [`Error`].
-pub fn books(window: &mut Window<'_>, areas: &Areas) -> Result<Books, Error> {
+pub fn books(window: &mut Window<'_>, areas: Areas<'_>) -> Result<Books, Error> {
     let (library, version) = library(window, areas).ok_or(Error::NoGlibc)?;
     let layout = layout::of(version).ok_or(Error::UnknownVersion(version))?;
-    let data: Vec<&Area> = areas.data_of(&library).collect();
+    let data: Vec<&Map> = areas.data_of(library).collect();
     let main = data.iter().find_map(|area| main_arena(window, areas, &layout, area)).ok_or(Error::NoArena(version))?;
     let arenas = ring(window, areas, &layout, main);
     let heap = areas.heap();
@@ -73,11 +74,10 @@ pub fn books(window: &mut Window<'_>, areas: &Areas) -> Result<Books, Error> {
 }
 
 /// The file that is the C library, and its version. A statically linked program is its own.
-fn library(window: &mut Window<'_>, areas: &Areas) -> Option<(Vec<u8>, Version)> {
+fn library<'a>(window: &mut Window<'_>, areas: Areas<'a>) -> Option<(&'a [u8], Version)> {
     let named = areas.files().filter(|path| is_libc(path));
     let any = areas.files().filter(|path| !is_libc(path)).take(1);
-    let paths: Vec<Vec<u8>> = named.chain(any).map(<[u8]>::to_vec).collect();
-    paths.into_iter().find_map(|path| version_of(window, areas, &path).map(|version| (path, version)))
+    named.chain(any).find_map(|path| version_of(window, areas, path).map(|version| (path, version)))
 }
 
 fn is_libc(path: &[u8]) -> bool {
@@ -85,12 +85,12 @@ fn is_libc(path: &[u8]) -> bool {
     name.starts_with(b"libc.so") || (name.starts_with(b"libc-2.") && name.ends_with(b".so"))
 }
 
-fn version_of(window: &mut Window<'_>, areas: &Areas, path: &[u8]) -> Option<Version> {
+fn version_of<'a>(window: &mut Window<'_>, areas: Areas<'a>, path: &'a [u8]) -> Option<Version> {
     /// Banners are short, and one may lie across two pieces.
     const OVERLAP: u64 = 256;
     const PIECE: u64 = 256 << 10;
     let mut left = TEXT;
-    for area in areas.of(path).filter(|area| area.read && !area.write) {
+    for area in areas.of(path).filter(|area| area.perms.read && !area.perms.write) {
         let mut at = area.start;
         while at < area.end && left > 0 {
             let bytes = window.bytes(at, PIECE.min(area.end - at) as usize);
@@ -104,7 +104,7 @@ fn version_of(window: &mut Window<'_>, areas: &Areas, path: &[u8]) -> Option<Ver
     None
 }
 
-fn main_arena(window: &mut Window<'_>, areas: &Areas, layout: &Layout, area: &Area) -> Option<u64> {
+fn main_arena(window: &mut Window<'_>, areas: Areas<'_>, layout: &Layout, area: &Map) -> Option<u64> {
     let end = area.end.min(area.start.saturating_add(DATA)).saturating_sub(layout.size);
     let mut at = area.start;
     while at <= end {
@@ -124,7 +124,7 @@ fn main_arena(window: &mut Window<'_>, areas: &Areas, layout: &Layout, area: &Ar
 }
 
 /// Whether an arena lies at `at`: nearly all of its lists lead back to their heads.
-pub fn is_arena(window: &mut Window<'_>, areas: &Areas, layout: &Layout, at: u64) -> bool {
+pub fn is_arena(window: &mut Window<'_>, areas: Areas<'_>, layout: &Layout, at: u64) -> bool {
     let mut torn = 0;
     for bin in 0..BINS {
         let head = at + layout.bins + 16 * bin - 16;
@@ -144,7 +144,7 @@ pub fn is_arena(window: &mut Window<'_>, areas: &Areas, layout: &Layout, at: u64
     top.is_some_and(|top| areas.writable(top)) && next.is_some_and(|next| areas.writable(next))
 }
 
-fn ring(window: &mut Window<'_>, areas: &Areas, layout: &Layout, main: u64) -> Vec<u64> {
+fn ring(window: &mut Window<'_>, areas: Areas<'_>, layout: &Layout, main: u64) -> Vec<u64> {
     let mut arenas = vec![main];
     let mut at = main;
     while arenas.len() < ARENAS {
@@ -160,7 +160,7 @@ fn ring(window: &mut Window<'_>, areas: &Areas, layout: &Layout, main: u64) -> V
 }
 
 /// `mp_` by its base of the heap, which lies in the heap's first page, and its fixed neighbours.
-fn parameters(window: &mut Window<'_>, layout: &Layout, area: &Area, heap: &Area) -> Option<Parameters> {
+fn parameters(window: &mut Window<'_>, layout: &Layout, area: &Map, heap: &Map) -> Option<Parameters> {
     /// `DEFAULT_MMAP_MAX`: the most chunks with a map of their own, which nobody changes.
     const MOST: u64 = 65536;
     let mut at = area.start + layout.mapped_count.next_multiple_of(8);
@@ -190,7 +190,7 @@ pub struct Span {
 }
 
 /// The spans of the main arena: the program's break, and a piece elsewhere where that could not grow.
-pub fn main_spans(window: &mut Window<'_>, areas: &Areas, books: &Books) -> Vec<Span> {
+pub fn main_spans(window: &mut Window<'_>, areas: Areas<'_>, books: &Books) -> Vec<Span> {
     let arena = books.arenas[0];
     let Some(top) = window.u64(arena + books.layout.top) else { return Vec::new() };
     let top_end = window.u64(top + 8).map_or(top, |size| top.saturating_add(size & !7));
@@ -203,14 +203,19 @@ pub fn main_spans(window: &mut Window<'_>, areas: &Areas, books: &Books) -> Vec<
         spans.push(Span { start, end: span_end, top: inside.then_some(top), reserved: (first.start, end) });
     }
     let elsewhere = spans.iter().all(|span| span.top.is_none());
-    if let Some(area) = areas.find(top).filter(|area| elsewhere && area.write && area.anonymous()) {
-        spans.push(Span { start: area.start, end: top_end.min(area.end), top: Some(top), reserved: (area.start, top_end.min(area.end)) });
+    if let Some(area) = areas.find(top).filter(|area| elsewhere && area.perms.write && is_anonymous(area)) {
+        spans.push(Span {
+            start: area.start,
+            end: top_end.min(area.end),
+            top: Some(top),
+            reserved: (area.start, top_end.min(area.end)),
+        });
     }
     spans
 }
 
 /// The heaps of an arena that is not the main one: found from its top chunk, each leads to the one before.
-pub fn heap_spans(window: &mut Window<'_>, areas: &Areas, books: &Books, arena: u64) -> Vec<Span> {
+pub fn heap_spans(window: &mut Window<'_>, areas: Areas<'_>, books: &Books, arena: u64) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
     let Some(top) = window.u64(arena + books.layout.top) else { return spans };
     // Heaps are 64 MiB, or four huge pages where a tunable says so.

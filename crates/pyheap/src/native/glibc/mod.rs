@@ -111,14 +111,15 @@ const CACHES: usize = 1 << 16;
 ///
 /// # Errors
 /// Where the library is not glibc, not of a known version, or its malloc is not the one in use.
-pub fn survey(window: &mut Window<'_>, areas: &Areas, tell: &mut dyn FnMut(&mut Window<'_>, Told)) -> Result<Survey, Error> {
+pub fn survey(window: &mut Window<'_>, areas: Areas<'_>, tell: &mut dyn FnMut(&mut Window<'_>, Told)) -> Result<Survey, Error> {
     let books = find::books(window, areas)?;
     let (fast, fast_cut) = lists::fast(window, &books);
     let cache_size = books.layout.tcache.map_or(0, |form| form.chunk);
     let mut candidates = Vec::new();
     let mut arenas = Vec::with_capacity(books.arenas.len());
     for (i, &address) in books.arenas.iter().enumerate() {
-        let spans = if i == 0 { find::main_spans(window, areas, &books) } else { find::heap_spans(window, areas, &books, address) };
+        let spans =
+            if i == 0 { find::main_spans(window, areas, &books) } else { find::heap_spans(window, areas, &books, address) };
         let system = window.u64(address + books.layout.system).unwrap_or(0);
         let mut arena = Arena::new(address, i == 0, system);
         for span in &spans {
@@ -135,7 +136,9 @@ pub fn survey(window: &mut Window<'_>, areas: &Areas, tell: &mut dyn FnMut(&mut 
     }
     let mut caches = 0;
     for chunk in candidates {
-        let Some(found) = books.layout.tcache.and_then(|form| lists::cached(window, &books.layout, form, chunk)) else { continue };
+        let Some(found) = books.layout.tcache.and_then(|form| lists::cached(window, &books.layout, form, chunk)) else {
+            continue;
+        };
         caches += 1;
         for (start, size) in found {
             if let Some(arena) = arenas.iter_mut().find(|arena| arena.holds(start)) {
