@@ -10,10 +10,14 @@
 //!           heap_used i64   heap_free i64   gc_objects i64   workers u32   compiled u32   text[48]   seq u64
 //! ```
 //!
+//! A slot of kind 8 answers a request: scope is what was asked for, index what came of it (-1: it could not be done), and
+//! heap_used, heap_free and gc_objects are the request's number, the nanoseconds that it took, and the bytes that were free inside
+//! the C heap before it.
+//!
 //! Slot number n lies at place n modulo the number of slots and holds n + 1 as its sequence number at both ends: a slot
 //! that is being written has two different ones.
 
-use lowtide_model::{DeviceFacts, InnerFacts, MarkKind, Scope, ScopeMark};
+use lowtide_model::{Answer, DeviceFacts, InnerFacts, MarkKind, Request, Scope, ScopeMark};
 
 /// Bytes of the header.
 pub const HEADER_LEN: usize = 4096;
@@ -75,6 +79,13 @@ pub fn slot(bytes: &[u8], n: u64) -> Option<Slot> {
             let index = u32::try_from(index).unwrap_or(u32::MAX);
             return Some(Slot::Device(DeviceFacts { index, allocated, reserved, peak: number(56).unwrap_or(0) }));
         }
+        8 => MarkKind::Answer(Answer {
+            request: request_of(scope)?,
+            number: number(40)?,
+            value: u64::try_from(index).ok(),
+            pause_us: number(48).unwrap_or(0) / 1000,
+            free: number(56),
+        }),
         _ => return Some(Slot::Other),
     };
     let facts = (flags & 4 != 0).then(|| InnerFacts {
@@ -88,6 +99,18 @@ pub fn slot(bytes: &[u8], n: u64) -> Option<Slot> {
         devices: Vec::new(),
     });
     Some(Slot::Mark(t_ns, what, steps, facts))
+}
+
+fn request_of(number: u8) -> Option<Request> {
+    [Request::Snapshot, Request::Trim].into_iter().find(|request| request_number(*request) == u32::from(number))
+}
+
+/// A request as the header has it.
+pub(crate) fn request_number(request: Request) -> u32 {
+    match request {
+        Request::Snapshot => 1,
+        Request::Trim => 2,
+    }
 }
 
 fn scope_of(number: u8) -> Option<Scope> {

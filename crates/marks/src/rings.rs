@@ -6,9 +6,9 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 
-use lowtide_model::{InnerFacts, MarkKind};
+use lowtide_model::{InnerFacts, MarkKind, Request};
 
-use crate::parse::{HEADER_LEN, SLOT_LEN, Slot, header, slot, u64_at};
+use crate::parse::{HEADER_LEN, SLOT_LEN, Slot, header, request_number, slot, u64_at};
 
 /// The most processes that are listened to; each costs an open file.
 const MOST_RINGS: usize = 256;
@@ -34,6 +34,17 @@ pub struct RawMark {
     pub facts: Option<InnerFacts>,
 }
 
+/// Why a process could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// It has said nothing of itself, so that there is no place to leave a request.
+    #[error("process {0} writes no marks")]
+    NoRing(u32),
+    /// Its ring cannot be written to.
+    #[error("the request could not be left for process {0}: {1}")]
+    Io(u32, std::io::Error),
+}
+
 /// The rings in a folder.
 #[derive(Debug)]
 pub struct Rings {
@@ -54,6 +65,8 @@ struct Ring {
     steps: u64,
     /// Looks at which its process was not known.
     waited: u32,
+    /// Requests left so far.
+    asked: u64,
 }
 
 impl Rings {
@@ -87,6 +100,23 @@ impl Rings {
         self.stranger
     }
 
+    /// Leaves a request that the process finds at its next mark; its number, which the answer has too. A request that was not
+    /// answered yet is replaced.
+    ///
+    /// # Errors
+    /// [`AskError`], where there is no ring of such a process, or it cannot be written to.
+    pub fn ask(&mut self, pid: u32, request: Request) -> Result<u64, AskError> {
+        // The newest, by its name: a process that execed has two.
+        let ring = self.rings.values_mut().rfind(|ring| ring.pid == pid).ok_or(AskError::NoRing(pid))?;
+        let number = ring.asked + 1;
+        // The number last: it is what the process looks at.
+        let kind = request_number(request).to_le_bytes();
+        let left = ring.file.write_all_at(&kind, 264).and_then(|()| ring.file.write_all_at(&number.to_le_bytes(), 256));
+        left.map_err(|error| AskError::Io(pid, error))?;
+        ring.asked = number;
+        Ok(number)
+    }
+
     /// The process is gone, and its marks are read: its ring takes memory for nothing.
     pub fn forget(&mut self, pid: u32) {
         self.remove(|ring| ring.pid == pid);
@@ -111,14 +141,17 @@ impl Rings {
             if self.rings.len() >= MOST_RINGS || self.rings.contains_key(&name) || !name.as_encoded_bytes().ends_with(b".marks") {
                 continue;
             }
-            let Ok(file) = File::options().read(true).custom_flags(CAREFULLY).open(entry.path()) else { continue };
+            let open = |write| File::options().read(true).write(write).custom_flags(CAREFULLY).open(entry.path());
+            // Where it may only be read, its process can be listened to all the same.
+            let Ok(file) = open(true).or_else(|_| open(false)) else { continue };
             let mut start = [0; 64];
             // Not whole yet: it will be at the next look.
             if file.read_exact_at(&mut start, 0).is_err() {
                 continue;
             }
             if let Some(found) = header(&start) {
-                self.rings.insert(name, Ring { file, pid: found.pid, slots: found.slots, read: 0, steps: 0, waited: 0 });
+                self.rings
+                    .insert(name, Ring { file, pid: found.pid, slots: found.slots, read: 0, steps: 0, waited: 0, asked: 0 });
             }
         }
     }
@@ -174,7 +207,7 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lowtide_model::{Scope, ScopeMark};
+    use lowtide_model::{Answer, Scope, ScopeMark};
 
     /// A ring of 4 slots, written as a process does.
     struct Writer {
@@ -259,6 +292,29 @@ mod tests {
         }
         assert!(folder.path().join("11-1.marks").exists() && !folder.path().join("12-1.marks").exists());
         assert_eq!(rings.stranger(), Some(12));
+    }
+
+    #[test]
+    fn a_request_is_left_where_the_process_looks_and_its_answer_comes_as_a_mark() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut writer = Writer::new(folder.path(), 11);
+        writer.write(100, 2, 1);
+        let mut rings = Rings::new(folder.path().to_owned());
+        assert!(matches!(rings.ask(11, Request::Trim), Err(AskError::NoRing(11))), "not found yet");
+        rings.poll(|_| true);
+        assert_eq!((rings.ask(11, Request::Snapshot).ok(), rings.ask(11, Request::Trim).ok()), (Some(1), Some(2)));
+        let bytes = std::fs::read(folder.path().join("11-1.marks")).expect("read");
+        assert_eq!(bytes[256..268], [2, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0]);
+
+        let mut answer = [0; SLOT_LEN];
+        for (at, value) in [(0, 2_u64), (8, 300), (32, 5 << 20), (40, 2), (48, 7_000_000), (56, 9 << 20), (120, 2)] {
+            answer[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        answer[16..18].copy_from_slice(&[8, 2]);
+        writer.file.write_all_at(&answer, (HEADER_LEN + SLOT_LEN) as u64).expect("written");
+        writer.file.write_all_at(&2_u64.to_le_bytes(), 32).expect("written");
+        let expected = Answer { request: Request::Trim, number: 2, value: Some(5 << 20), pause_us: 7000, free: Some(9 << 20) };
+        assert_eq!(rings.poll(|_| true)[0].what, MarkKind::Answer(expected));
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod tick;
 
 pub use bytes::{Bytes, ParseBytesError, Rate};
 pub use event::{Event, ExitStatus, Mode, Note, NoteKind, Notice, RunEnd, RunInfo, Signal, WatchCost};
-pub use mark::{DeviceFacts, InnerFacts, Mark, MarkKind, Scope, ScopeMark};
+pub use mark::{Answer, DeviceFacts, InnerFacts, Mark, MarkKind, Request, Scope, ScopeMark};
 pub use process::{Exit, ProcId, Process, Role};
 pub use report::{
     Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, Growth, Hypothesis, HypothesisState,

@@ -36,6 +36,46 @@ pub enum MarkKind {
     Off(String),
     /// So many marks of this process were lost.
     Lost(u64),
+    /// It did what the recorder had asked it for.
+    Answer(Answer),
+}
+
+/// What the recorder may ask a process for, which it does at its next mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Fork, so that the child can be looked at while the process goes on.
+    Snapshot,
+    /// Have the C library give free memory back to the kernel (`malloc_trim`): what goes was held for nothing.
+    Trim,
+}
+
+impl Request {
+    /// Its name as recordings and exports have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Snapshot => "snapshot",
+            Self::Trim => "trim",
+        }
+    }
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// What was asked for.
+    pub request: Request,
+    /// Its number, counted per process from 1.
+    pub number: u64,
+    /// For a trim the anonymous bytes that went, for a snapshot the child's pid; `None` where it could not be done.
+    #[serde(default)]
+    pub value: Option<u64>,
+    /// For a trim the bytes that were free inside the C heap before it.
+    #[serde(default)]
+    pub free: Option<u64>,
+    /// How long it held the process up, microseconds. The mark's time is its end.
+    pub pause_us: u64,
 }
 
 /// A part of a training run that has a beginning and an end.

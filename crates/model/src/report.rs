@@ -39,6 +39,14 @@ pub enum Class {
     Source,
 }
 
+impl Class {
+    /// Memory that rises at low tide: a verdict may rest on it.
+    #[must_use]
+    pub fn grows(self) -> bool {
+        matches!(self, Self::Leak | Self::AllocatorRetention)
+    }
+}
+
 /// What sort of memory grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -517,7 +525,7 @@ impl Report {
     /// The finding that the verdict rests on, if it is growth without bound.
     #[must_use]
     pub fn leak(&self) -> Option<&Finding> {
-        self.findings.iter().find(|finding| finding.class == Class::Leak)
+        self.findings.iter().find(|finding| finding.class.grows())
     }
 
     /// The nearest end that is forecast by a limit of the machine; a limit that the user only expects kills nobody.

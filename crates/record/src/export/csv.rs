@@ -7,7 +7,8 @@ use std::path::Path;
 
 use lowtide_model::{Event, Tick};
 
-use super::tables::{PROCESS_TICKS, Rows, Sink, Table, Value};
+use super::table::{Sink, Table, Value};
+use super::tables::{PROCESS_TICKS, Rows};
 use super::{Draft, failed};
 use crate::error::RecordError;
 
@@ -45,7 +46,7 @@ fn write<E: Borrow<Event>>(events: impl IntoIterator<Item = E>, file: &mut impl 
         };
         let mut around = around(tick);
         for sample in &tick.procs {
-            for value in rows.sample_row(tick.t_s, sample) {
+            for value in rows.sample(tick.t_s, sample) {
                 match value {
                     Value::Null => cell(&mut line, ""),
                     Value::Integer(number) => cell(&mut line, &number.to_string()),

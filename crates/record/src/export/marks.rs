@@ -2,64 +2,60 @@
 
 #![cfg_attr(not(all(feature = "sqlite", feature = "parquet")), allow(dead_code))]
 
-use lowtide_model::{InnerFacts, Mark, MarkKind};
+use lowtide_model::{InnerFacts, Mark, MarkKind, Scope};
 
-use super::tables::Type::{Integer, Real, Text};
-use super::tables::{Table, Value, integer, optional, text, word};
+use super::table::{Table, Value, table, word};
 
-pub(super) const MARKS: Table = Table {
-    name: "marks",
-    columns: &[
-        ("t_s", Real),
-        ("process_index", Integer),
-        ("kind", Text),
-        ("scope", Text),
-        ("number", Integer),
-        ("text", Text),
-        ("steps", Integer),
-        ("lost", Integer),
-        ("heap_used_bytes", Integer),
-        ("heap_free_bytes", Integer),
-        ("gc_enabled", Integer),
-        ("gc_full", Integer),
-        ("gc_objects", Integer),
-        ("workers", Integer),
-        ("compiled", Integer),
-        ("device_allocated_bytes", Integer),
-        ("device_reserved_bytes", Integer),
-    ],
-};
+table! {
+    /// One row for each mark.
+    MARKS "marks", row(mark: &Mark, said: Said, facts: &InnerFacts) {
+        t_s: Real = mark.t_s,
+        process_index: Integer = mark.id.0,
+        kind: Text = said.kind,
+        scope: Text = said.scope.map(|scope| Value::Text(word(&scope))),
+        number: Integer = said.number,
+        text: Text = said.text,
+        steps: Integer = mark.steps,
+        lost: Integer = said.lost,
+        heap_used_bytes: Integer = facts.heap_used,
+        heap_free_bytes: Integer = facts.heap_free,
+        gc_enabled: Integer = facts.gc_enabled,
+        gc_full: Integer = facts.gc_full,
+        gc_objects: Integer = facts.gc_objects,
+        workers: Integer = facts.workers,
+        compiled: Integer = facts.compiled,
+        device_allocated_bytes: Integer = facts.allocated(),
+        device_reserved_bytes: Integer = facts.reserved(),
+    }
+}
 
-pub(super) fn mark_row(mark: &Mark) -> [Value; 17] {
-    let none = || Value::Null;
-    let scope_of = |scope| Value::Text(word(&scope));
-    let (kind, scope, number, words, lost) = match &mark.what {
-        MarkKind::On(why) => ("on", none(), none(), text(why), none()),
-        MarkKind::Step => ("step", none(), none(), none(), none()),
-        MarkKind::Begin(begun) => ("begin", scope_of(begun.scope), optional(begun.index), text(&begun.name), none()),
-        MarkKind::End(scope) => ("end", scope_of(*scope), none(), none(), none()),
-        MarkKind::Off(why) => ("off", none(), none(), text(why), none()),
-        MarkKind::Lost(lost) => ("lost", none(), none(), none(), integer(*lost)),
-    };
-    let unknown = InnerFacts::default();
-    let facts = mark.facts.as_ref().unwrap_or(&unknown);
-    [
-        Value::Real(mark.t_s),
-        integer(mark.id.0.into()),
-        text(kind),
-        scope,
-        number,
-        words,
-        integer(mark.steps),
-        lost,
-        optional(facts.heap_used),
-        optional(facts.heap_free),
-        optional(facts.gc_enabled.map(u64::from)),
-        optional(facts.gc_full.map(u64::from)),
-        optional(facts.gc_objects),
-        optional(facts.workers.map(u64::from)),
-        optional(facts.compiled.map(u64::from)),
-        optional(facts.allocated()),
-        optional(facts.reserved()),
-    ]
+pub(super) fn mark_row(mark: &Mark) -> [Value; MARKS.columns.len()] {
+    row(mark, Said::by(&mark.what), mark.facts.as_ref().unwrap_or(&InnerFacts::default()))
+}
+
+/// The columns that depend on what a mark says.
+#[derive(Default)]
+pub(super) struct Said<'a> {
+    kind: &'static str,
+    scope: Option<Scope>,
+    number: Option<u64>,
+    text: Option<&'a str>,
+    lost: Option<u64>,
+}
+
+impl<'a> Said<'a> {
+    fn by(what: &'a MarkKind) -> Self {
+        let kind = |kind| Self { kind, ..Self::default() };
+        match what {
+            MarkKind::On(why) => Self { text: Some(why), ..kind("on") },
+            MarkKind::Step => kind("step"),
+            MarkKind::Begin(begun) => {
+                Self { scope: Some(begun.scope), number: begun.index, text: Some(&begun.name), ..kind("begin") }
+            }
+            MarkKind::End(scope) => Self { scope: Some(*scope), ..kind("end") },
+            MarkKind::Off(why) => Self { text: Some(why), ..kind("off") },
+            MarkKind::Lost(lost) => Self { lost: Some(*lost), ..kind("lost") },
+            MarkKind::Answer(answer) => Self { number: answer.value, text: Some(answer.request.name()), ..kind("answer") },
+        }
+    }
 }

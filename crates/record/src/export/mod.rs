@@ -9,6 +9,7 @@ mod marks;
 mod parquet;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod table;
 mod tables;
 #[cfg(test)]
 mod tests;

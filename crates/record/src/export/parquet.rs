@@ -14,7 +14,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types;
 
-use super::tables::{PROCESS_TICKS, Rows, Sink, TABLES, Table, Type, Value};
+use super::table::{Sink, Table, Type, Value};
+use super::tables::{PROCESS_TICKS, Rows, TABLES};
 use super::{Draft, failed};
 use crate::error::RecordError;
 

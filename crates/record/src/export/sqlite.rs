@@ -8,7 +8,8 @@ use lowtide_model::Event;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, params_from_iter};
 
-use super::tables::{Rows, Sink, TABLES, Table, Type, Value};
+use super::table::{Sink, Table, Type, Value};
+use super::tables::{Rows, TABLES};
 use super::{Draft, failed};
 use crate::error::RecordError;
 

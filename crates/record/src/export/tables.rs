@@ -6,152 +6,130 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lowtide_model::{
-    Cgroup, CgroupId, CgroupSample, Event, ExitStatus, Note, ProcId, ProcSample, Process, RunEnd, RunInfo, SystemSample, Tick,
+    Cgroup, CgroupId, CgroupSample, Event, ExitStatus, Note, ProcId, ProcSample, Process, Rollup, RunEnd, RunInfo, SystemSample,
+    Tick,
 };
 
 use super::marks::{MARKS, mark_row};
-
-/// The type of a column. Every value may be missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Type {
-    Integer,
-    Real,
-    Text,
-}
-
-/// A value. Unsigned numbers beyond `i64` are cut to it.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
-    Null,
-    Integer(i64),
-    Real(f64),
-    Text(Arc<str>),
-}
-
-/// A table's name and columns.
-pub(super) struct Table {
-    pub(super) name: &'static str,
-    pub(super) columns: &'static [(&'static str, Type)],
-}
-
-use Type::{Integer, Real, Text};
-
-pub(super) const RUNS: Table = Table {
-    name: "runs",
-    columns: &[
-        ("version", Text),
-        ("mode", Text),
-        ("command", Text),
-        ("host", Text),
-        ("started_unix_s", Real),
-        ("interval_s", Real),
-        ("root_pid", Integer),
-        ("rank", Integer),
-        ("signal", Text),
-        ("end_s", Real),
-        ("exit_code", Integer),
-        ("exit_signal", Integer),
-        ("end_reason", Text),
-        ("oom_kills", Integer),
-    ],
-};
-
-pub(super) const PROCESSES: Table = Table {
-    name: "processes",
-    columns: &[
-        ("process_index", Integer),
-        ("pid", Integer),
-        ("ppid", Integer),
-        ("parent_index", Integer),
-        ("role", Text),
-        ("role_reason", Text),
-        ("rank", Integer),
-        ("name", Text),
-        ("command", Text),
-        ("start_s", Real),
-        ("exit_s", Real),
-    ],
-};
-
-pub(super) const TICKS: Table = Table {
-    name: "ticks",
-    columns: &[
-        ("t_s", Real),
-        ("processes", Integer),
-        ("total_bytes", Integer),
-        ("available_bytes", Integer),
-        ("swap_total_bytes", Integer),
-        ("swap_used_bytes", Integer),
-        ("shmem_bytes", Integer),
-        ("cached_bytes", Integer),
-        ("dev_shm_used_bytes", Integer),
-        ("dev_shm_size_bytes", Integer),
-        ("oom_kills", Integer),
-        ("psi_full_us", Integer),
-    ],
-};
-
-pub(super) const PROCESS_TICKS: Table = Table {
-    name: "process_ticks",
-    columns: &[
-        ("t_s", Real),
-        ("process_index", Integer),
-        ("pid", Integer),
-        ("ppid", Integer),
-        ("role", Text),
-        ("rank", Integer),
-        ("name", Text),
-        ("anon_bytes", Integer),
-        ("file_bytes", Integer),
-        ("shmem_bytes", Integer),
-        ("swap_bytes", Integer),
-        ("threads", Integer),
-        ("fds", Integer),
-        ("maps", Integer),
-        ("pss_bytes", Integer),
-        ("uss_bytes", Integer),
-        ("private_dirty_bytes", Integer),
-        ("pss_anon_bytes", Integer),
-        ("pss_file_bytes", Integer),
-        ("pss_shmem_bytes", Integer),
-    ],
-};
-
-pub(super) const CGROUP_TICKS: Table = Table {
-    name: "cgroup_ticks",
-    columns: &[
-        ("t_s", Real),
-        ("cgroup_index", Integer),
-        ("path", Text),
-        ("usage_bytes", Integer),
-        ("working_set_bytes", Integer),
-        ("limit_bytes", Integer),
-        ("high_bytes", Integer),
-        ("peak_bytes", Integer),
-        ("anon_bytes", Integer),
-        ("shmem_bytes", Integer),
-        ("file_bytes", Integer),
-        ("inactive_file_bytes", Integer),
-        ("oom_kills", Integer),
-        ("limit_hits", Integer),
-        ("psi_full_us", Integer),
-    ],
-};
-
-pub(super) const NOTES: Table =
-    Table { name: "notes", columns: &[("t_s", Real), ("kind", Text), ("text", Text), ("process_index", Integer)] };
+use super::table::{Sink, Table, Value, table, word};
 
 /// All of them.
 pub(super) const TABLES: [&Table; 7] = [&RUNS, &PROCESSES, &TICKS, &PROCESS_TICKS, &CGROUP_TICKS, &NOTES, &MARKS];
 
-/// Takes the rows as they come: the name of the table, and a value per column.
-pub(super) trait Sink {
-    type Error;
-    fn row(&mut self, table: &'static Table, values: &[Value]) -> Result<(), Self::Error>;
+table! {
+    /// One row: the run.
+    RUNS "runs", run_row(run: &RunInfo, end: Option<&RunEnd>) {
+        version: Text = run.version.as_str(),
+        mode: Text = &word(&run.mode),
+        command: Text = run.command.join(" ").as_str(),
+        host: Text = run.host.as_str(),
+        started_unix_s: Real = run.started_unix_s,
+        interval_s: Real = run.interval_s,
+        root_pid: Integer = run.root_pid,
+        rank: Integer = run.rank,
+        signal: Text = &word(&run.signal),
+        end_s: Real = end.map(|end| end.t_s),
+        exit_code: Integer = end.and_then(|end| if let ExitStatus::Code(code) = end.status { Some(code) } else { None }),
+        exit_signal: Integer = end.and_then(|end| if let ExitStatus::Signal(signal) = end.status { Some(signal) } else { None }),
+        end_reason: Text = end.map(|end| end.reason.as_str()),
+        oom_kills: Integer = end.map(|end| end.oom_kills),
+    }
+}
+
+table! {
+    /// What is known of each process at the end.
+    PROCESSES "processes", process_row(known: &Known) {
+        process_index: Integer = known.process.id.0,
+        pid: Integer = known.process.pid,
+        ppid: Integer = known.process.ppid,
+        parent_index: Integer = known.process.parent.map(|id| id.0),
+        role: Text = &known.role,
+        role_reason: Text = known.process.role_reason.as_str(),
+        rank: Integer = known.process.rank,
+        name: Text = &known.name,
+        command: Text = known.process.command.as_str(),
+        start_s: Real = known.process.start_s,
+        exit_s: Real = known.exit_s,
+    }
+}
+
+table! {
+    /// The machine, by tick.
+    TICKS "ticks", machine_row(t_s: f64, processes: usize, system: Option<&SystemSample>) {
+        t_s: Real = t_s,
+        processes: Integer = processes as u64,
+        total_bytes: Integer = system.map(|s| s.total),
+        available_bytes: Integer = system.map(|s| s.available),
+        swap_total_bytes: Integer = system.map(|s| s.swap_total),
+        swap_used_bytes: Integer = system.map(|s| s.swap_used),
+        shmem_bytes: Integer = system.map(|s| s.shmem),
+        cached_bytes: Integer = system.map(|s| s.cached),
+        dev_shm_used_bytes: Integer = system.map(|s| s.dev_shm_used),
+        dev_shm_size_bytes: Integer = system.map(|s| s.dev_shm_size),
+        oom_kills: Integer = system.map(|s| s.oom_kills),
+        psi_full_us: Integer = system.map(|s| s.psi_full_us),
+    }
+}
+
+table! {
+    /// Each process, by tick.
+    PROCESS_TICKS "process_ticks", sample_row(t_s: f64, known: Option<&Known>, sample: &ProcSample, rollup: Option<&Rollup>) {
+        t_s: Real = t_s,
+        process_index: Integer = sample.id.0,
+        pid: Integer = known.map(|known| known.process.pid),
+        ppid: Integer = known.map(|known| known.process.ppid),
+        role: Text = known.map(|known| &known.role),
+        rank: Integer = known.and_then(|known| known.process.rank),
+        name: Text = known.map(|known| &known.name),
+        anon_bytes: Integer = sample.anon,
+        file_bytes: Integer = sample.file,
+        shmem_bytes: Integer = sample.shmem,
+        swap_bytes: Integer = sample.swap,
+        threads: Integer = sample.threads,
+        fds: Integer = sample.fds,
+        maps: Integer = sample.maps,
+        pss_bytes: Integer = rollup.map(|r| r.pss),
+        uss_bytes: Integer = rollup.map(|r| r.uss),
+        private_dirty_bytes: Integer = rollup.map(|r| r.private_dirty),
+        pss_anon_bytes: Integer = rollup.map(|r| r.pss_anon),
+        pss_file_bytes: Integer = rollup.map(|r| r.pss_file),
+        pss_shmem_bytes: Integer = rollup.map(|r| r.pss_shmem),
+    }
+}
+
+table! {
+    /// Each memory cgroup, by tick.
+    CGROUP_TICKS "cgroup_ticks", cgroup_row(t_s: f64, path: Option<&Arc<str>>, sample: &CgroupSample) {
+        t_s: Real = t_s,
+        cgroup_index: Integer = sample.id.0,
+        path: Text = path,
+        usage_bytes: Integer = sample.usage,
+        working_set_bytes: Integer = sample.working_set(),
+        limit_bytes: Integer = sample.limit,
+        high_bytes: Integer = sample.high,
+        peak_bytes: Integer = sample.peak,
+        anon_bytes: Integer = sample.anon,
+        shmem_bytes: Integer = sample.shmem,
+        file_bytes: Integer = sample.file,
+        inactive_file_bytes: Integer = sample.inactive_file,
+        oom_kills: Integer = sample.oom_kills,
+        limit_hits: Integer = sample.limit_hits,
+        psi_full_us: Integer = sample.psi_full_us,
+    }
+}
+
+table! {
+    /// What a reader should know.
+    NOTES "notes", note_row(note: &Note) {
+        t_s: Real = note.t_s,
+        kind: Text = &word(&note.kind),
+        text: Text = note.text.as_str(),
+        process_index: Integer = note.process.map(|id| id.0),
+    }
 }
 
 /// What was last said about a process.
-struct Known {
+pub(super) struct Known {
     process: Process,
     role: Arc<str>,
     name: Arc<str>,
@@ -203,144 +181,18 @@ impl Rows {
     }
 
     fn tick<S: Sink>(&self, tick: &Tick, sink: &mut S) -> Result<(), S::Error> {
-        sink.row(&TICKS, &machine_row(tick))?;
+        sink.row(&TICKS, &machine_row(tick.t_s, tick.procs.len(), tick.system.as_ref()))?;
         for sample in &tick.procs {
-            sink.row(&PROCESS_TICKS, &self.sample_row(tick.t_s, sample))?;
+            sink.row(&PROCESS_TICKS, &self.sample(tick.t_s, sample))?;
         }
         for sample in &tick.cgroups {
-            sink.row(&CGROUP_TICKS, &self.cgroup_row(tick.t_s, sample))?;
+            sink.row(&CGROUP_TICKS, &cgroup_row(tick.t_s, self.cgroups.get(&sample.id), sample))?;
         }
         Ok(())
     }
 
     /// A row of [`PROCESS_TICKS`].
-    pub(super) fn sample_row(&self, t_s: f64, sample: &ProcSample) -> [Value; 20] {
-        let known = self.processes.get(&sample.id);
-        let rollup = |get: fn(&lowtide_model::Rollup) -> u64| optional(sample.rollup.as_ref().map(get));
-        [
-            Value::Real(t_s),
-            integer(sample.id.0.into()),
-            optional(known.map(|known| known.process.pid.into())),
-            optional(known.map(|known| known.process.ppid.into())),
-            known.map_or(Value::Null, |known| Value::Text(Arc::clone(&known.role))),
-            optional(known.and_then(|known| known.process.rank).map(u64::from)),
-            known.map_or(Value::Null, |known| Value::Text(Arc::clone(&known.name))),
-            integer(sample.anon),
-            integer(sample.file),
-            integer(sample.shmem),
-            integer(sample.swap),
-            integer(sample.threads.into()),
-            optional(sample.fds.map(u64::from)),
-            optional(sample.maps.map(u64::from)),
-            rollup(|rollup| rollup.pss),
-            rollup(|rollup| rollup.uss),
-            rollup(|rollup| rollup.private_dirty),
-            rollup(|rollup| rollup.pss_anon),
-            rollup(|rollup| rollup.pss_file),
-            rollup(|rollup| rollup.pss_shmem),
-        ]
-    }
-
-    fn cgroup_row(&self, t_s: f64, sample: &CgroupSample) -> [Value; 15] {
-        [
-            Value::Real(t_s),
-            integer(sample.id.0.into()),
-            self.cgroups.get(&sample.id).map_or(Value::Null, |path| Value::Text(Arc::clone(path))),
-            integer(sample.usage),
-            integer(sample.working_set()),
-            optional(sample.limit),
-            optional(sample.high),
-            integer(sample.peak),
-            integer(sample.anon),
-            integer(sample.shmem),
-            integer(sample.file),
-            integer(sample.inactive_file),
-            integer(sample.oom_kills),
-            integer(sample.limit_hits),
-            integer(sample.psi_full_us),
-        ]
-    }
-}
-
-fn machine_row(tick: &Tick) -> [Value; 12] {
-    let system = |get: fn(&SystemSample) -> u64| optional(tick.system.as_ref().map(get));
-    [
-        Value::Real(tick.t_s),
-        integer(tick.procs.len() as u64),
-        system(|system| system.total),
-        system(|system| system.available),
-        system(|system| system.swap_total),
-        system(|system| system.swap_used),
-        system(|system| system.shmem),
-        system(|system| system.cached),
-        system(|system| system.dev_shm_used),
-        system(|system| system.dev_shm_size),
-        system(|system| system.oom_kills),
-        system(|system| system.psi_full_us),
-    ]
-}
-
-fn note_row(note: &Note) -> [Value; 4] {
-    [Value::Real(note.t_s), Value::Text(word(&note.kind)), text(&note.text), optional(note.process.map(|id| id.0.into()))]
-}
-
-fn run_row(run: &RunInfo, end: Option<&RunEnd>) -> [Value; 14] {
-    let (code, signal) = match end.map(|end| end.status) {
-        Some(ExitStatus::Code(code)) => (Value::Integer(code.into()), Value::Null),
-        Some(ExitStatus::Signal(signal)) => (Value::Null, Value::Integer(signal.into())),
-        Some(ExitStatus::Unknown) | None => (Value::Null, Value::Null),
-    };
-    [
-        text(&run.version),
-        Value::Text(word(&run.mode)),
-        text(&run.command.join(" ")),
-        text(&run.host),
-        Value::Real(run.started_unix_s),
-        Value::Real(run.interval_s),
-        integer(run.root_pid.into()),
-        optional(run.rank.map(u64::from)),
-        Value::Text(word(&run.signal)),
-        end.map_or(Value::Null, |end| Value::Real(end.t_s)),
-        code,
-        signal,
-        end.map_or(Value::Null, |end| text(&end.reason)),
-        optional(end.map(|end| end.oom_kills)),
-    ]
-}
-
-fn process_row(known: &Known) -> [Value; 11] {
-    let process = &known.process;
-    [
-        integer(process.id.0.into()),
-        integer(process.pid.into()),
-        integer(process.ppid.into()),
-        optional(process.parent.map(|id| id.0.into())),
-        Value::Text(Arc::clone(&known.role)),
-        text(&process.role_reason),
-        optional(process.rank.map(u64::from)),
-        Value::Text(Arc::clone(&known.name)),
-        text(&process.command),
-        Value::Real(process.start_s),
-        known.exit_s.map_or(Value::Null, Value::Real),
-    ]
-}
-
-pub(super) fn integer(value: u64) -> Value {
-    Value::Integer(i64::try_from(value).unwrap_or(i64::MAX))
-}
-
-pub(super) fn optional(value: Option<u64>) -> Value {
-    value.map_or(Value::Null, integer)
-}
-
-pub(super) fn text(value: &str) -> Value {
-    Value::Text(value.into())
-}
-
-/// The name of a role, a kind or a mode as the recording has it: `dataloader_worker`.
-pub(super) fn word<T: serde::Serialize>(value: &T) -> Arc<str> {
-    match serde_json::to_value(value) {
-        Ok(serde_json::Value::String(word)) => word.into(),
-        _ => "".into(),
+    pub(super) fn sample(&self, t_s: f64, sample: &ProcSample) -> [Value; PROCESS_TICKS.columns.len()] {
+        sample_row(t_s, self.processes.get(&sample.id), sample, sample.rollup.as_ref())
     }
 }
