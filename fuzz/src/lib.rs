@@ -12,8 +12,10 @@ use lowtide_analyse::Analyser;
 use lowtide_ingest::Hints;
 use lowtide_model::Event;
 
+mod marks;
 mod record;
 
+pub use marks::marks;
 pub use record::record;
 
 #[allow(dead_code, missing_docs)]

@@ -62,17 +62,28 @@ fn framed(mut rest: &[u8]) -> Vec<u8> {
     file
 }
 
-/// A file in memory that goes away with this.
+/// A file or a folder in memory that goes away with this.
 pub struct Temporary(PathBuf);
 
 impl Temporary {
     /// A file with these bytes.
     pub fn with(bytes: &[u8]) -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let folder = if Path::new("/dev/shm").is_dir() { PathBuf::from("/dev/shm") } else { std::env::temp_dir() };
-        let path = folder.join(format!("lowtide-fuzz-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+        let path = Self::new_path();
         std::fs::write(&path, bytes).expect("room in memory for a small file");
         Self(path)
+    }
+
+    /// An empty folder.
+    pub fn folder() -> Self {
+        let path = Self::new_path();
+        std::fs::create_dir(&path).expect("room in memory for a folder");
+        Self(path)
+    }
+
+    fn new_path() -> PathBuf {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let folder = if Path::new("/dev/shm").is_dir() { PathBuf::from("/dev/shm") } else { std::env::temp_dir() };
+        folder.join(format!("lowtide-fuzz-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// Where it is.
@@ -83,6 +94,6 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        let _ = if self.0.is_dir() { std::fs::remove_dir_all(&self.0) } else { std::fs::remove_file(&self.0) };
     }
 }

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-const TARGETS: [(&str, fn(&[u8])); 5] = [
+const TARGETS: [(&str, fn(&[u8])); 6] = [
     ("ingest", lowtide_fuzz::ingest),
     ("verdict", lowtide_fuzz::verdict),
     ("record", lowtide_fuzz::record),
     ("kernel", lowtide_fuzz::kernel),
     ("config", lowtide_fuzz::config),
+    ("marks", lowtide_fuzz::marks),
 ];
 
 fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
