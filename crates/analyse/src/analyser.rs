@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use lowtide_model::{
-    Bytes, Class, CostReport, Event, ExitStatus, Finding, Mode, Note, NoteKind, OomForecast, ProcId, Report, Role, RunEnd,
-    RunInfo, RunSummary, SCHEMA, SamplingReport, Seconds, Signal, Tick, Verdict, WatchCost,
+    Answer, Bytes, Class, CostReport, Event, ExitStatus, Finding, MarkKind, Mode, Note, NoteKind, OomForecast, ProcId, Report,
+    Request, Role, RunEnd, RunInfo, RunSummary, SCHEMA, SamplingReport, Seconds, Signal, Tick, Verdict, WatchCost,
 };
 
 use crate::forecast::Limits;
@@ -47,6 +47,8 @@ struct Checkpoint {
     oom_in_s: Option<f64>,
 }
 
+/// Bytes that a process gave back at our request from which on its series are cut: less is lost in what allocators drift by.
+const TRIMMED: u64 = 256 * 1024;
 /// The most warnings that are kept.
 const MOST_NOTES: usize = 64;
 
@@ -74,7 +76,14 @@ impl Analyser {
                     list.push(note.text.clone());
                 }
             }
-            Event::Mark(mark) => self.marks.push(mark),
+            Event::Mark(mark) => {
+                self.marks.push(mark);
+                if let MarkKind::Answer(Answer { request: Request::Trim, value: Some(bytes), pause_us, .. }) = mark.what
+                    && bytes >= TRIMMED
+                {
+                    self.store.gave_back(mark.id, mark.t_s - pause_us as f64 * 1e-6);
+                }
+            }
             Event::Cost(cost) => self.cost = *cost,
             Event::End(end) => self.end = Some(end.clone()),
         }
@@ -177,7 +186,7 @@ impl Analyser {
     fn detectable(&self, assessment: &Assessment) -> Option<f64> {
         let (judged, track) = assessment.watched().zip(self.store.tracks.get(&assessment.watch?))?;
         let ask = Ask::bytes(self.over() || track.ended_s.is_some(), track.fresh());
-        let rate = crate::trial::detectable(track.anon.windows(), ask, judged);
+        let rate = crate::trial::detectable(track.anon.around(judged.since_s), ask, judged);
         (rate.is_finite() && rate > 0.0).then_some(rate)
     }
 
@@ -185,7 +194,7 @@ impl Analyser {
         let share = if self.cost.t_s > 0.0 { self.cost.cpu_s / self.cost.t_s } else { 0.0 };
         CostReport {
             core_share: share,
-            stops_ms: Vec::new(),
+            stops_ms: self.marks.pauses_ms(),
             recorder_rss_bytes: self.cost.rss_bytes,
             longest_read_ms: self.cost.longest_rollup_ms,
         }

@@ -2,6 +2,7 @@
 
 use lowtide_model::{Kind, ProcId, Role};
 
+use crate::cut;
 use crate::judge::{Ask, Judged, Outcome, judge};
 use crate::marks::{Line, Marks};
 use crate::pyramid::{Pyramid, Window};
@@ -109,7 +110,8 @@ fn judge_process(series: &mut Vec<Series>, id: ProcId, track: &Track, line: Opti
     let ended = over || track.ended_s.is_some();
     let role = Some(track.process.role);
     let mut add = |kind, copied, pyramid: &Pyramid, ask| {
-        let judged = in_training(judge(pyramid.windows(), ask), pyramid.windows(), ask, line);
+        let by = |windows: &[Window], ask| in_training(judge(windows, ask), windows, ask, line);
+        let judged = cut::judge(pyramid, ask, by);
         series.push(Series { process: Some(id), role, kind, copied, judged, members: 1 });
     };
     add(Kind::Anonymous, false, &track.anon, Ask::bytes(ended, track.fresh()));
@@ -138,7 +140,7 @@ fn judge_roles(series: &mut Vec<Series>, store: &Store, end_s: f64, over: bool) 
         if members < 2 || one_grows || *role == Role::Outside {
             continue;
         }
-        let judged = judge(group.grown.windows(), Ask::bytes(over, false));
+        let judged = cut::judge(&group.grown, Ask::bytes(over, false), judge);
         if judged.grows() {
             series.push(Series {
                 process: None,

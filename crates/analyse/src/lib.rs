@@ -13,6 +13,7 @@
 mod analyser;
 mod ask;
 mod blocks;
+mod cut;
 pub mod excursion;
 mod explain;
 pub mod floor;

@@ -43,6 +43,8 @@ pub struct Pyramid {
     width: u32,
     /// Values in the last window so far.
     filled: u32,
+    /// Windows before the last cut, the longer stretch of several.
+    before: Vec<Window>,
 }
 
 /// The most windows that a series keeps. Enough for 16 blocks of 16 windows, in which a plateau over the last
@@ -77,7 +79,30 @@ impl Pyramid {
         self.width = self.width.max(1) * 2;
     }
 
-    /// All windows in order of time.
+    /// Begins anew at a time: what comes after it is not to be held against what was before, since we changed the value. A
+    /// window that reaches into that time is dropped: it may hold a value of both sorts.
+    pub fn cut(&mut self, t_s: f64) {
+        let mut before = std::mem::take(&mut self.windows);
+        before.retain(|window| window.end_s < t_s);
+        if span(&before) >= span(&self.before) {
+            self.before = before;
+        }
+        (self.width, self.filled) = (0, 0);
+    }
+
+    /// Windows before the last cut, in order of time; empty where there was none.
+    #[must_use]
+    pub fn before(&self) -> &[Window] {
+        &self.before
+    }
+
+    /// The side of the last cut that holds this time.
+    #[must_use]
+    pub fn around(&self, t_s: f64) -> &[Window] {
+        if self.before.last().is_some_and(|last| t_s <= last.end_s) { &self.before } else { &self.windows }
+    }
+
+    /// All windows since the last cut, in order of time.
     #[must_use]
     pub fn windows(&self) -> &[Window] {
         &self.windows
@@ -92,8 +117,12 @@ impl Pyramid {
     /// The highest value ever.
     #[must_use]
     pub fn peak(&self) -> f64 {
-        self.windows.iter().fold(0.0, |peak, window| peak.max(window.high))
+        self.before.iter().chain(&self.windows).fold(0.0, |peak, window| peak.max(window.high))
     }
+}
+
+fn span(windows: &[Window]) -> f64 {
+    windows.first().zip(windows.last()).map_or(0.0, |(first, last)| last.end_s - first.start_s)
 }
 
 #[cfg(test)]
@@ -111,6 +140,20 @@ mod tests {
         assert_eq!((low.low, low.low_at_s), (-5.0, 77_777.0));
         assert_eq!(pyramid.last(), Some(99.0));
         assert!(pyramid.windows().windows(2).all(|pair| pair[0].end_s < pair[1].start_s));
+    }
+
+    #[test]
+    fn a_cut_begins_anew_and_forgets_nothing() {
+        let mut pyramid = Pyramid::default();
+        (0..1000).for_each(|i| pyramid.push(f64::from(i), f64::from(i)));
+        pyramid.cut(1000.5);
+        (1001..1011).for_each(|i| pyramid.push(f64::from(i), 3.0));
+        assert_eq!((pyramid.windows().len(), pyramid.windows()[0].high, pyramid.peak()), (10, 3.0, 999.0));
+        assert_eq!(pyramid.before().last().map(|w| w.end_s), Some(999.0));
+        assert_eq!((pyramid.around(500.0).len(), pyramid.around(1005.0).len()), (pyramid.before().len(), 10));
+        pyramid.cut(1011.0);
+        assert_eq!(pyramid.before().last().map(|w| w.end_s), Some(999.0), "the longer stretch stays");
+        assert_eq!(pyramid.last(), None);
     }
 
     #[test]

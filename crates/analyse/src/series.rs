@@ -228,6 +228,16 @@ impl Store {
         }
     }
 
+    /// We had a process give memory back at this time: its pages, those of its role and those of the tree begin anew.
+    pub fn gave_back(&mut self, id: ProcId, t_s: f64) {
+        let Some(track) = self.tracks.get_mut(&id) else { return };
+        track.anon.cut(t_s);
+        for group in self.roles.get_mut(&track.process.role).into_iter().chain([&mut self.tree]) {
+            [&mut group.total, &mut group.once, &mut group.grown].into_iter().for_each(|series| series.cut(t_s));
+            group.pending = None;
+        }
+    }
+
     /// Whether these are the processes of the tick before, in whatever order.
     fn same_members(&self, samples: &[ProcSample]) -> bool {
         let sorted = |mut ids: Vec<ProcId>| {

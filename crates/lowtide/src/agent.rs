@@ -10,7 +10,7 @@ use crate::temporary::Temporary;
 mod stale;
 
 /// The files, by their place.
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 11] = [
     ("sitecustomize.py", include_str!("../agent/sitecustomize.py")),
     ("_lowtide/__init__.py", include_str!("../agent/_lowtide/__init__.py")),
     ("_lowtide/api.py", include_str!("../agent/_lowtide/api.py")),
@@ -19,6 +19,7 @@ const FILES: [(&str, &str); 10] = [
     ("_lowtide/hooks.py", include_str!("../agent/_lowtide/hooks.py")),
     ("_lowtide/loaders.py", include_str!("../agent/_lowtide/loaders.py")),
     ("_lowtide/marks.py", include_str!("../agent/_lowtide/marks.py")),
+    ("_lowtide/requests.py", include_str!("../agent/_lowtide/requests.py")),
     ("_lowtide/ring.py", include_str!("../agent/_lowtide/ring.py")),
     ("_lowtide/training.py", include_str!("../agent/_lowtide/training.py")),
 ];

@@ -64,6 +64,7 @@ pub fn complete(run: &Analyser, assessment: &Assessment, group: &[&Series], find
             finding.kind = Some(Kind::AllocatorHoles);
         }
     }
+    line.explain_by_trim(pages, finding);
     if line.gc_disabled() {
         finding.evidence.push("Python's cyclic garbage collector is off: cycles are never freed".to_owned());
     }
@@ -83,7 +84,9 @@ fn step_by_step(run: &Analyser, line: &Line, series: &Series, growth: &mut Growt
         _ => return,
     };
     let judged = &series.judged;
-    let Some((slope, half)) = line.per_step(pages.windows(), judged.since_s, judged.until_s, judged.excursions.longest_s) else {
+    let Some((slope, half)) =
+        line.per_step(pages.around(judged.since_s), judged.since_s, judged.until_s, judged.excursions.longest_s)
+    else {
         return;
     };
     let Some(by_time) = growth.bytes_per_step else { return };

@@ -7,10 +7,11 @@ pub mod finding;
 mod leftover;
 mod phases;
 mod table;
+mod trims;
 
 use std::collections::BTreeMap;
 
-use lowtide_model::{EpochReport, Mark, MarkKind, PhaseReport, ProcId, ProcSample, ProgressReport, Scope};
+use lowtide_model::{EpochReport, Finding, Mark, MarkKind, PhaseReport, ProcId, ProcSample, ProgressReport, Scope};
 
 use crate::judge::{Ask, Judged, judge};
 use crate::pyramid::{Pyramid, Window};
@@ -18,6 +19,7 @@ use crate::trend;
 use leftover::Leftover;
 use phases::Phases;
 use table::Table;
+use trims::Trims;
 
 /// The most processes whose marks are kept.
 const MOST: usize = 256;
@@ -58,6 +60,7 @@ pub struct Line {
     off: Option<String>,
     gc_disabled: bool,
     lost: u64,
+    trims: Trims,
 }
 
 impl Marks {
@@ -119,6 +122,11 @@ impl Marks {
             .collect()
     }
 
+    /// How long each request of ours held a process up, milliseconds.
+    pub fn pauses_ms(&self) -> Vec<f64> {
+        self.lines.values().flat_map(|line| line.trims.pauses_ms()).collect()
+    }
+
     /// What a reader should know that the marks show.
     pub fn warnings(&self) -> Vec<String> {
         let off = self.lines.values().filter_map(|line| line.off.as_deref());
@@ -165,6 +173,7 @@ impl Line {
             MarkKind::End(Scope::Phase) => self.phases.end(mark.t_s, live, taken),
             MarkKind::Begin(begun) => self.table.begin(mark.t_s, begun, taken, mark.facts.as_ref()),
             MarkKind::End(scope) => self.table.end(mark.t_s, *scope, taken, mark.facts.as_ref()),
+            MarkKind::Answer(answer) => self.trims.push(mark.t_s, answer),
             MarkKind::Step => self.phases.stepped(mark.t_s, taken, live),
         }
     }
@@ -281,6 +290,11 @@ impl Line {
     /// Growth of what is free inside the C heap, per second.
     pub fn hole_growth(&self, since_s: f64, until_s: f64) -> Option<f64> {
         low_growth(&self.holes, since_s, until_s)
+    }
+
+    /// What came of asking the process to give free memory back, about growth of so many bytes per second.
+    pub fn explain_by_trim(&self, rate: f64, finding: &mut Finding) {
+        self.trims.explain(rate, self.first_step_s.unwrap_or(0.0), finding);
     }
 
     /// The phase across which live bytes stay (`None` if it is between phases), and what was seen of the others.

@@ -1,6 +1,5 @@
 """What this process says of itself: steps, epochs, phases. One state per process, made anew after a fork."""
 
-import ctypes
 import os
 import sys
 import time
@@ -8,6 +7,7 @@ from _thread import allocate_lock
 
 from . import ring as rings
 from .facts import NOTHING, Facts
+from .requests import answer
 
 ON, STEP, BEGIN, END, FACTS, OFF, DEVICE, ANSWERED = range(1, 9)
 #: Least time between two marks of steps, ns. The count of steps is exact all the same.
@@ -116,12 +116,9 @@ class Marks:
         if request == self.answered:
             return
         self.answered = request
-        answer = -1
-        if kind == 2:
-            trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-            answer = -1 if trim is None else trim(ctypes.c_size_t(0))
-        rings.ANSWER.pack_into(ring.map, 272, request, answer)
-        self.write(ANSWERED, index=answer)
+        value, pause_ns, free = answer(kind)
+        rings.ANSWER.pack_into(ring.map, 272, request, value)
+        ring.write(time.monotonic_ns(), ANSWERED, kind & 255, "", 0, self.steps, value, (0, request, pause_ns, free, 0, 0))
 
     def off(self, error):
         """Says why, and is silent from here on."""

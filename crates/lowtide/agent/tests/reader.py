@@ -21,11 +21,13 @@ def read(path: Path) -> dict:
             {
                 "t": t * 1e-9,
                 "kind": KINDS[kind],
-                "scope": SCOPES[scope],
+                "scope": SCOPES[scope] if kind != 8 else scope,
                 "text": text[:length].decode(),
                 "steps": at,
-                "index": index if flags & 8 else None,
+                "index": index if flags & 8 or kind == 8 else None,
                 "heap_used": used,
+                "number": used if kind == 8 else None,
+                "pause_ns": free if kind == 8 else None,
                 "gc_objects": objects,
                 "workers": workers,
             }

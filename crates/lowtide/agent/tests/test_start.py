@@ -4,6 +4,7 @@ import ctypes
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -79,3 +80,12 @@ def test_live_bytes_of_the_heap_are_those_that_were_allocated():
     libc.free(block)
     assert abs(grown - (64 << 20)) < 1 << 20
     assert facts.data_size() > 1 << 20
+
+
+def test_who_waits_in_the_middle_is_not_silent_for_long(monkeypatch):
+    taking = facts.Facts()
+    taking.heap = lambda: (time.sleep(0.05), (-1, -1))[1]
+    now = time.monotonic()
+    taking.take(False)
+    assert taking.next_s - time.monotonic() < 0.05 / facts.SHARE / 2
+    assert taking.due(now + 0.05 / facts.SHARE)

@@ -29,9 +29,23 @@ pub struct Args {
     judge: JudgeArgs,
     #[command(flatten)]
     output: OutputArgs,
+    /// Where growth looks like holes in the allocator, have the process give free memory back once, at the end of a step
+    /// (malloc_trim: some milliseconds, told in the report), to know for sure
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t, hide_possible_values = true)]
+    probe: Probe,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     command: Vec<OsString>,
+}
+
+/// Whether a process may be asked for something that holds it up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Probe {
+    /// When it is worth it
+    #[default]
+    Auto,
+    /// Never
+    Off,
 }
 
 /// Runs it.
@@ -45,6 +59,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
     let settings = |pid| {
         let mut settings = args.watch.settings(pid, Mode::Run, command, &config);
         settings.observers = observers;
+        settings.probe = args.probe == Probe::Auto;
         settings
     };
     let (status, found) = watch_command(&args.command, agent, settings, move |outcome| finish::tell(outcome, &output, &judging))?;

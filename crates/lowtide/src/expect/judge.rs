@@ -28,7 +28,7 @@ pub fn judge(expectations: &[Expectation], report: &mut Report) {
         .map(|(one, (_, reason))| one.finding(reason))
         .collect();
     let place =
-        report.findings.iter().rposition(|finding| matches!(finding.class, Class::Leak | Class::Oom)).map_or(0, |at| at + 1);
+        report.findings.iter().rposition(|finding| finding.class.grows() || finding.class == Class::Oom).map_or(0, |at| at + 1);
     report.findings.splice(place..place, broken);
     report.expectations =
         outcomes.into_iter().map(|(one, (state, reason))| ExpectationReport { text: one.text.clone(), state, reason }).collect();

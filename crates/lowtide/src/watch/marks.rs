@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use lowtide_marks::{RawMark, Rings};
-use lowtide_model::{Event, Mark, MarkKind, ProcId, Role};
+use lowtide_marks::{AskError, RawMark, Rings};
+use lowtide_model::{Event, Mark, MarkKind, ProcId, Request, Role};
 
 use super::budget::{Budget, Spent};
 
@@ -28,12 +28,16 @@ pub struct Marks {
     trains: bool,
     /// Why a Python of the run cannot have marks.
     deaf: Option<String>,
+    /// Requests that wait for their answers: the process and the request's number.
+    asked: BTreeMap<u32, u64>,
 }
 
 /// What was kept of one process.
 struct Kept {
     id: ProcId,
+    /// The last mark of a step, and the last one with facts.
     step_s: f64,
+    facts_s: f64,
     lost_s: f64,
     budgets: [Budget; 5],
     /// The newest mark, kept or not, seconds, and the steps by then.
@@ -46,15 +50,32 @@ struct Kept {
 impl Kept {
     fn new(id: ProcId) -> Self {
         let long_ago = f64::NEG_INFINITY;
-        Self { id, step_s: long_ago, lost_s: long_ago, budgets: Default::default(), newest: (0.0, 0), told: 0, lost: 0 }
+        let budgets = Default::default();
+        Self { id, step_s: long_ago, facts_s: long_ago, lost_s: long_ago, budgets, newest: (0.0, 0), told: 0, lost: 0 }
     }
 }
 
 impl Marks {
     /// Listens to a folder.
     pub fn new(folder: std::path::PathBuf, start_ns: u64) -> Self {
-        let (processes, kept, gone) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-        Self { rings: Rings::new(folder), start_ns, processes, kept, gone, any: false, trains: false, deaf: None }
+        Self {
+            rings: Rings::new(folder),
+            start_ns,
+            processes: BTreeMap::new(),
+            kept: BTreeMap::new(),
+            gone: Vec::new(),
+            any: false,
+            trains: false,
+            deaf: None,
+            asked: BTreeMap::new(),
+        }
+    }
+
+    /// Asks a process for something, which it does at its next mark. The answer comes as a mark.
+    pub fn ask(&mut self, pid: u32, request: Request) -> Result<(), AskError> {
+        let number = self.rings.ask(pid, request)?;
+        self.asked.insert(pid, number);
+        Ok(())
     }
 
     /// Takes note of who is who.
@@ -91,9 +112,7 @@ impl Marks {
     pub fn poll(&mut self, last: bool) -> Vec<Event> {
         let raw = self.rings.poll(|pid| self.processes.contains_key(&pid));
         let mut events = Vec::with_capacity(raw.len().min(64));
-        // Of marks of steps only the newest of a look can be of interest.
-        let newest: BTreeMap<u32, usize> =
-            raw.iter().enumerate().filter(|(_, mark)| mark.what == MarkKind::Step).map(|(i, mark)| (mark.pid, i)).collect();
+        let newest = newest_steps(&raw);
         for (i, mark) in raw.into_iter().enumerate() {
             let passed_over = mark.what == MarkKind::Step && newest.get(&mark.pid) != Some(&i);
             // Nor does anything come after the last look at a process that is gone.
@@ -119,6 +138,7 @@ impl Marks {
         for pid in self.gone.drain(..) {
             self.rings.forget(pid);
             self.kept.remove(&pid);
+            self.asked.remove(&pid);
             self.processes.remove(&pid);
         }
         events
@@ -133,17 +153,28 @@ impl Marks {
         kept.newest = (kept.newest.0.max(t_s), kept.newest.1.max(raw.steps));
         let mut what = raw.what;
         let scope = match &what {
-            MarkKind::Step if t_s - kept.step_s < STEPS_S[usize::from(late)] && !last => return None,
             MarkKind::Step => {
+                let before_s = if raw.facts.is_some() { &mut kept.facts_s } else { &mut kept.step_s };
+                if t_s - *before_s < STEPS_S[usize::from(late)] && !last {
+                    return None;
+                }
+                *before_s = t_s;
                 kept.step_s = t_s;
                 None
             }
             MarkKind::Lost(lost) => {
-                kept.lost += lost;
+                kept.lost = kept.lost.saturating_add(*lost);
                 return None;
             }
             MarkKind::Begin(begun) => Some(begun.scope),
             MarkKind::End(scope) => Some(*scope),
+            // What nobody asked for is none: the analysis draws conclusions from it.
+            MarkKind::Answer(answer) if self.asked.get(&raw.pid) != Some(&answer.number) => return None,
+            MarkKind::Answer(_) => {
+                self.asked.remove(&raw.pid);
+                kept.told = kept.told.max(raw.steps);
+                return Some(Mark { t_s, id, what, steps: raw.steps, facts: raw.facts });
+            }
             MarkKind::On(_) | MarkKind::Off(_) => None,
         };
         let budget = &mut kept.budgets[scope.map_or(0, |scope| 1 + scope as usize)];
@@ -167,6 +198,19 @@ impl Marks {
     }
 }
 
+/// Of a process's marks of steps only the newest of a look can be of interest; one with facts before others, which come rarely
+/// where they are dear.
+fn newest_steps(raw: &[RawMark]) -> BTreeMap<u32, usize> {
+    let mut newest = BTreeMap::new();
+    for (i, mark) in raw.iter().enumerate().filter(|(_, mark)| mark.what == MarkKind::Step) {
+        let place = newest.entry(mark.pid).or_insert(i);
+        if mark.facts.is_some() || raw[*place].facts.is_none() {
+            *place = i;
+        }
+    }
+    newest
+}
+
 /// The option of a Python's command line that keeps it from reading PYTHONPATH or a sitecustomize.
 fn deaf(command: &str) -> Option<&str> {
     let mut words = command.split_whitespace();
@@ -179,7 +223,7 @@ fn deaf(command: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use lowtide_model::Scope;
+    use lowtide_model::{Answer, Scope};
 
     use super::*;
 
@@ -203,6 +247,18 @@ mod tests {
         assert!((650..670).contains(&kept.len()), "{}", kept.len());
         assert!(marks.keep(raw(1200, MarkKind::Step), true).is_some(), "the last one is kept in any case");
         assert_eq!(marks.keep(RawMark { pid: 8, ..raw(1, MarkKind::Step) }, true), None, "nobody of the run");
+    }
+
+    #[test]
+    fn rare_facts_are_not_thinned_out_with_the_steps() {
+        let with = |t_s| RawMark { facts: Some(lowtide_model::InnerFacts::default()), ..raw(t_s, MarkKind::Step) };
+        let look = [raw(1, MarkKind::Step), with(2), raw(3, MarkKind::Step), RawMark { pid: 8, ..raw(3, MarkKind::Step) }];
+        assert_eq!(newest_steps(&look).into_iter().collect::<Vec<_>>(), [(7, 1), (8, 3)]);
+        let mut marks = listening();
+        assert!(marks.keep(raw(1000, MarkKind::Step), false).is_some());
+        assert!(marks.keep(with(1003), false).is_some(), "the step before had none");
+        assert_eq!(marks.keep(raw(1006, MarkKind::Step), false), None);
+        assert_eq!(marks.keep(with(1009), false), None, "nor do they come as often as they like");
     }
 
     #[test]
@@ -230,6 +286,18 @@ mod tests {
         assert_eq!(marks.poll(false), [], "not again so soon");
         let lost = |event: &Event| matches!(event, Event::Mark(Mark { what: MarkKind::Lost(1), .. }));
         assert!(marks.poll(true).iter().any(lost), "unless it is the last time");
+    }
+
+    #[test]
+    fn only_what_was_asked_for_is_an_answer() {
+        let mut marks = listening();
+        let answer =
+            MarkKind::Answer(Answer { request: Request::Trim, number: 1, value: Some(1 << 30), pause_us: 5, free: None });
+        assert_eq!(marks.keep(raw(1, answer.clone()), false), None, "nobody asked");
+        assert!(marks.ask(7, Request::Trim).is_err(), "it has no ring");
+        marks.asked.insert(7, 1);
+        assert_eq!(marks.keep(raw(2, answer.clone()), false).map(|mark| mark.what), Some(answer.clone()));
+        assert_eq!(marks.keep(raw(3, answer), false), None, "once");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod clock;
 mod guard;
 mod marks;
 mod notices;
+mod probe;
 mod recorder;
 mod thread;
 
@@ -16,13 +17,16 @@ use std::path::PathBuf;
 
 use lowtide_analyse::Analyser;
 use lowtide_collect::{Collector, Options};
-use lowtide_model::{Event, ExitStatus, Mode, Note, NoteKind, Notice, Report, RunEnd, RunInfo, Seconds, Signal, Verdict};
+use lowtide_model::{
+    Event, ExitStatus, Mode, Note, NoteKind, Notice, Report, Request, RunEnd, RunInfo, Seconds, Signal, Verdict,
+};
 
 use clock::{Clock, Schedule};
 pub use guard::be_brief_about_panics;
 use guard::guarded;
 use marks::Marks;
 use notices::Notices;
+use probe::Probe;
 pub use recorder::Destination;
 use recorder::Recorder;
 pub use thread::Watcher;
@@ -58,6 +62,8 @@ pub struct Settings {
     pub record: Destination,
     /// The folder that processes of the run write marks to, or why there is none; `None` where nobody is to be asked.
     pub marks: Option<Result<PathBuf, String>>,
+    /// Ask a process for `malloc_trim` where its growth looks like holes in the allocator.
+    pub probe: bool,
     /// Looks at the live report.
     pub observers: Vec<Observer>,
     /// Seconds between two looks.
@@ -78,6 +84,7 @@ impl Settings {
             until_verdict: false,
             record: Destination::Nowhere,
             marks: None,
+            probe: false,
             observers: Vec::new(),
             review_every_s: REVIEW_EVERY_S,
             notices: true,
@@ -104,6 +111,7 @@ pub struct Watch {
     heard_s: f64,
     analyser: Analyser,
     notices: Notices,
+    probe: Probe,
     reviewed_s: f64,
     cost_noted_s: f64,
     verdict: Option<Verdict>,
@@ -153,6 +161,7 @@ impl Watch {
             collector,
             analyser: Analyser::new(),
             notices: Notices::default(),
+            probe: Probe::default(),
             reviewed_s: 0.0,
             cost_noted_s: 0.0,
             verdict: None,
@@ -332,10 +341,22 @@ impl Watch {
                 started.into_iter().for_each(|pid| collector.ignore_child(pid));
             }
         }
+        if self.settings.probe {
+            self.ask(now_s, &report);
+        }
         if self.settings.notices {
             for Notice::Leak(text) | Notice::OomNear(text) in self.notices.new_in(&report) {
                 say_in_between(&text);
             }
+        }
+    }
+
+    /// Asks a process that grows by holes to give them back.
+    fn ask(&mut self, now_s: f64, report: &Report) {
+        let Some(marks) = &mut self.marks else { return };
+        let Some(pid) = self.probe.wish(report) else { return };
+        if let Err(error) = marks.ask(pid, Request::Trim) {
+            self.note(now_s, NoteKind::Unavailable, format!("malloc_trim, which would tell holes for sure: {error}"));
         }
     }
 }

@@ -158,7 +158,7 @@ pub fn also(page: &mut Page, report: &Report, verbose: bool) {
         .iter()
         .filter(|finding| Some(std::ptr::from_ref(*finding)) != head)
         .filter(|finding| !matches!(finding.class, Class::Oom | Class::Expectation))
-        .map(|finding| if finding.class == Class::Leak { format!("growing: {}", finding.text) } else { finding.text.clone() });
+        .map(|finding| if finding.class.grows() { format!("growing: {}", finding.text) } else { finding.text.clone() });
     list(page, "also", others, verbose);
 }
 
