@@ -27,6 +27,8 @@ fn run(pages: impl Fn(f64) -> f64, live: impl Fn(f64) -> f64, marked: bool) -> R
                 say(scope(Scope::Phase, None, "train"), steps);
             }
             if t % EPOCH_S == 4 {
+                // The last step of training, just before: what is taken between the two is neither's.
+                say(MarkKind::Step, steps);
                 say(scope(Scope::Phase, None, "validation"), steps);
             } else {
                 steps += 10;
