@@ -19,6 +19,7 @@
 //! # Ok::<(), lowtide_remote::Error>(())
 //! ```
 
+mod core;
 mod denied;
 pub mod elf;
 mod error;
@@ -30,6 +31,7 @@ mod process;
 mod source;
 mod stop;
 
+pub use crate::core::Core;
 pub use error::Error;
 pub use fake::Fake;
 pub use image::{Image, Trouble};

@@ -154,15 +154,8 @@ impl Process {
     pub fn find_symbol(&self, maps: &Maps, names: &[&str]) -> Option<(Module, Symbol)> {
         let exe = self.exe();
         let is_exe = |map: &Map| exe.as_deref().is_some_and(|exe| map.path.as_deref() == Some(exe.as_os_str().as_bytes()));
-        let mut files = elf::files(maps);
-        files.sort_by_key(|map| {
-            (!is_exe(map), self.mapped_file(map).ok().and_then(|(_, file)| Some(file.metadata().ok()?.len())))
-        });
-        files.into_iter().find_map(|map| {
-            let module = self.module(maps, map).ok()?;
-            let symbol = module.symbols(names).ok()?.into_iter().flatten().next()?;
-            Some((module, symbol))
-        })
+        let size = |map: &Map| self.mapped_file(map).ok().and_then(|(_, file)| Some(file.metadata().ok()?.len()));
+        elf::find_symbol(maps, names, |map| (!is_exe(map), size(map)), |map| self.module(maps, map).ok())
     }
 
     /// Opens the file behind a map: by its path as the process sees it, where that is still the same file, else through

@@ -11,6 +11,7 @@ use std::ops::Range;
 use crate::maps::{Map, Maps};
 use crate::source::Source;
 pub use file::{Bad, Elf};
+pub(crate) use file::{notes_of, u16_at, u32_at, u64_at};
 
 /// A symbol of a module, where it is in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,3 +102,22 @@ pub fn files(maps: &Maps) -> Vec<&Map> {
     }
     files
 }
+
+/// The first module that has one of these symbols, by the order that `rank` gives.
+pub(crate) fn find_symbol<K: Ord>(
+    maps: &Maps,
+    names: &[&str],
+    rank: impl Fn(&Map) -> K,
+    open: impl Fn(&Map) -> Option<Module>,
+) -> Option<(Module, Symbol)> {
+    let mut files = files(maps);
+    files.sort_by_cached_key(|map| rank(map));
+    files.into_iter().find_map(|map| {
+        let module = open(map)?;
+        let symbol = module.symbols(names).ok()?.into_iter().flatten().next()?;
+        Some((module, symbol))
+    })
+}
+
+#[cfg(test)]
+mod tests;

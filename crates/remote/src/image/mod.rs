@@ -339,8 +339,8 @@ impl Image {
                 there |= store::span(at, got);
                 self.read.fetch_add(got as u64, Ordering::Relaxed);
             }
-            // What stopped the read is one page; those after it may be there.
-            at += if got < len { got + PAGE as usize } else { got };
+            // A read may end where a source's own piece ends; only one that gets nothing has met a page that is not there.
+            at += got.max(PAGE as usize);
         }
         Ok(there)
     }

@@ -184,3 +184,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_source_that_gives_a_page_at_a_time_loses_none() {
+    struct Short;
+    impl Source for Short {
+        fn read(&self, _: u64, out: &mut [u8]) -> io::Result<usize> {
+            Ok(out.len().min(PAGE as usize + 100))
+        }
+    }
+    let image = Image::new(Short, Maps::parse(b"10000-20000 rw-p 0 0:0 0"));
+    assert_eq!(image.bytes(0x1_0000, 0x1_0000).unwrap().len(), 0x1_0000);
+}
