@@ -1,4 +1,22 @@
 //! Looks into a running Python from outside.
+//!
+//! * [`Python`] is found in a process; its layout is chosen by version and checked ([`offsets`]);
+//! * [`Census`] counts every live object once: a walk ([`Root`]s first) over what each object refers to ([`visit`]);
+//! * [`native`] is the memory below the objects, [`torch`] the tensors among them.
 
+mod census;
+mod error;
 pub mod native;
+pub mod offsets;
+mod python;
+pub mod read;
+mod size;
 pub mod torch;
+pub mod types;
+pub mod visit;
+mod walk;
+
+pub use census::{Census, Total};
+pub use error::{Error, Version};
+pub use python::{Interpreter, Python, Thread};
+pub use walk::{ObjectId, Objects, Parent, Root};

@@ -1,0 +1,117 @@
+//! A census: one count of all live objects of a Python process, by type, size and holder.
+
+use crate::error::Error;
+use crate::python::Python;
+use crate::read::Reader;
+use crate::types::{Type, TypeId, Types};
+use crate::walk::{self, ObjectId, Objects, Root};
+use lowtide_remote::Image;
+
+/// All live objects at one moment, and the memory that they were read from.
+///
+/// Everything that can be asked of it afterwards reads what the walk has read already, so that the target need not be held
+/// any longer.
+#[derive(Debug)]
+pub struct Census {
+    image: Image,
+    python: Python,
+    types: Types,
+    objects: Objects,
+    roots: Vec<Root>,
+    tracked: usize,
+}
+
+/// How many, and how large.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Total {
+    /// Objects.
+    pub count: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Total {
+    /// One more.
+    pub fn add(&mut self, bytes: u64) {
+        self.count += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
+impl Census {
+    /// Counts all objects of a Python. The target must be still.
+    ///
+    /// # Errors
+    /// [`Error::Collecting`] where its collector runs: let it go on for a moment, and try again. [`Error::Torn`] where it
+    /// is not still.
+    pub fn take(image: Image, python: Python, threads: usize) -> Result<Self, Error> {
+        if python.is_collecting(&image) {
+            return Err(Error::Collecting { attempts: 1 });
+        }
+        let walked = walk::walk(&image, &python, threads)?;
+        let walk::Walked { types, objects, roots, tracked } = walked;
+        Ok(Self { image, python, types, objects, roots, tracked })
+    }
+
+    /// The memory.
+    #[must_use]
+    pub fn image(&self) -> &Image {
+        &self.image
+    }
+
+    /// The interpreter.
+    #[must_use]
+    pub fn python(&self) -> &Python {
+        &self.python
+    }
+
+    /// Reads single objects.
+    #[must_use]
+    pub fn reader(&self) -> Reader<'_> {
+        Reader { image: &self.image, layout: &self.python.layout }
+    }
+
+    /// All types.
+    #[must_use]
+    pub fn types(&self) -> &Types {
+        &self.types
+    }
+
+    /// All objects.
+    #[must_use]
+    pub fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    /// All roots that led to objects, by their number.
+    #[must_use]
+    pub fn roots(&self) -> &[Root] {
+        &self.roots
+    }
+
+    /// Objects in the collector's lists.
+    #[must_use]
+    pub fn tracked(&self) -> usize {
+        self.tracked
+    }
+
+    /// The type of an object.
+    #[must_use]
+    pub fn kind(&self, id: ObjectId) -> Option<&Type> {
+        self.types.get(self.objects.kind(id))
+    }
+
+    /// Number and bytes of the objects of each type, those with the most bytes first.
+    #[must_use]
+    pub fn by_type(&self) -> Vec<(TypeId, Total)> {
+        let mut totals = vec![Total::default(); self.types.len()];
+        for id in self.objects.ids() {
+            if let Some(total) = totals.get_mut(self.objects.kind(id).0 as usize) {
+                total.add(self.objects.size(id));
+            }
+        }
+        let mut totals: Vec<_> = (0..).map(TypeId).zip(totals).filter(|(_, total)| total.count > 0).collect();
+        totals.sort_by_key(|(id, total)| (std::cmp::Reverse(total.bytes), *id));
+        totals
+    }
+}

@@ -1,0 +1,134 @@
+//! A CPython in a process: where it is, which version, its interpreters and threads.
+
+use crate::error::{Error, Version};
+use crate::offsets::{self, Layout};
+use crate::read::Reader;
+use crate::visit::Frame;
+use lowtide_remote::{Image, Process};
+
+/// More interpreters than any program has.
+const INTERPRETERS: usize = 256;
+/// More threads than the kernel allows by default.
+const THREADS: usize = 1 << 16;
+/// Deeper than any stack that CPython allows.
+const DEPTH: usize = 1 << 17;
+
+/// A CPython.
+#[derive(Clone, Debug)]
+pub struct Python {
+    /// Its version, as `sys` has it.
+    pub version: Version,
+    /// Where it keeps what.
+    pub layout: Layout,
+    /// Where `_PyRuntime` is.
+    pub runtime: u64,
+    /// Its interpreters; the main one is the last that was made first.
+    pub interpreters: Vec<Interpreter>,
+}
+
+/// One interpreter.
+#[derive(Clone, Debug)]
+pub struct Interpreter {
+    /// Where its state is.
+    pub address: u64,
+    /// `sys.modules`.
+    pub modules: u64,
+    /// Where its collector is.
+    pub collector: u64,
+    /// Its threads, oldest first.
+    pub threads: Vec<Thread>,
+}
+
+/// A thread that Python knows of.
+#[derive(Clone, Debug)]
+pub struct Thread {
+    /// Where its state is.
+    pub address: u64,
+    /// `threading.get_ident()`.
+    pub ident: u64,
+    /// The kernel's number, where the version keeps it.
+    pub native: Option<u64>,
+    /// Its frames, innermost first.
+    pub frames: Vec<Frame>,
+}
+
+impl Python {
+    /// Looks for a CPython in a process, of which `image` is the memory.
+    ///
+    /// # Errors
+    /// Where there is none, or one that cannot be read.
+    pub fn find(process: &Process, image: &Image) -> Result<Self, Error> {
+        let runtime = Self::runtime(process, image)?;
+        Self::at(image, runtime)
+    }
+
+    /// Where `_PyRuntime` is: does not change as long as the process lives, and needs no stop.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn runtime(process: &Process, image: &Image) -> Result<u64, Error> {
+        let found = process.find_symbol(image.maps(), &["_PyRuntime"]);
+        found.map(|(_, symbol)| symbol.address).ok_or(Error::NoPython { pid: process.pid() })
+    }
+
+    /// Reads the CPython whose `_PyRuntime` is at an address.
+    ///
+    /// # Errors
+    /// Where none is there, or one that cannot be read.
+    pub fn at(image: &Image, runtime: u64) -> Result<Self, Error> {
+        let (layout, version) = offsets::choose(image, runtime)?;
+        let mut python = Self { version, layout, runtime, interpreters: Vec::new() };
+        python.interpreters = python.read_interpreters(image);
+        Ok(python)
+    }
+
+    /// Whether a collector is running: its lists are in pieces then.
+    #[must_use]
+    pub fn is_collecting(&self, image: &Image) -> bool {
+        let collecting = |interpreter: &Interpreter| image.u32(interpreter.collector + self.layout.gc_collecting) != Some(0);
+        self.interpreters.iter().any(collecting)
+    }
+
+    fn read_interpreters(&self, image: &Image) -> Vec<Interpreter> {
+        let read = Reader { image, layout: &self.layout };
+        let first = read.pointer(self.runtime + self.layout.interpreters_head);
+        let addresses = chain(first, INTERPRETERS, |address| read.pointer(address.checked_add(self.layout.interp_next)?));
+        let interpreter = |address: u64| {
+            let modules = read.pointer(address.checked_add(self.layout.interp_modules)?)?;
+            let collector = offsets::collector(&self.layout, self.runtime, address);
+            Some(Interpreter { address, modules, collector, threads: threads(read, address) })
+        };
+        addresses.into_iter().filter_map(interpreter).collect()
+    }
+}
+
+fn threads(read: Reader<'_>, interpreter: u64) -> Vec<Thread> {
+    let layout = read.layout;
+    let first = interpreter.checked_add(layout.interp_threads).and_then(|at| read.pointer(at));
+    let mut addresses = chain(first, THREADS, |address| read.pointer(address.checked_add(layout.thread_next)?));
+    addresses.reverse();
+    let thread = |address: u64| {
+        Some(Thread {
+            address,
+            ident: read.image.u64(address.checked_add(layout.thread_ident)?)?,
+            native: layout.thread_native.and_then(|offset| read.image.u64(address.checked_add(offset)?)),
+            frames: frames(read, address),
+        })
+    };
+    addresses.into_iter().filter_map(thread).collect()
+}
+
+fn frames(read: Reader<'_>, thread: u64) -> Vec<Frame> {
+    let mut first = thread.checked_add(read.layout.thread_frame).and_then(|at| read.pointer(at));
+    if let (Some(cframe), Some(offset)) = (first, read.layout.cframe_frame) {
+        first = cframe.checked_add(offset).and_then(|at| read.pointer(at));
+    }
+    let addresses = chain(first, DEPTH, |address| Frame::read(read, address)?.previous);
+    addresses.into_iter().filter_map(|address| Frame::read(read, address)).filter(|frame| frame.code != 0).collect()
+}
+
+/// Follows links, at most `limit`, and not around in a circle of one.
+fn chain(first: Option<u64>, limit: usize, next: impl Fn(u64) -> Option<u64>) -> Vec<u64> {
+    let step = |address: &u64| next(*address).filter(|next| next != address);
+    std::iter::successors(first, step).take(limit).collect()
+}

@@ -1,0 +1,203 @@
+//! Frames, and what is kept in them: by the threads' stacks, by frame objects, by generators.
+
+use super::{Label, Sink, named};
+use crate::offsets::{Frames, Locals};
+use crate::read::Reader;
+
+/// More locals than the compiler allows in any real function.
+const LOCALS_LIMIT: u64 = 1 << 16;
+/// More values than any stack has.
+const STACK_LIMIT: u64 = 1 << 12;
+
+/// `FRAME_OWNED_BY_FRAME_OBJECT`.
+const BY_FRAME_OBJECT: u8 = 2;
+/// `FRAME_OWNED_BY_CSTACK`, and above.
+const BY_C: u8 = 3;
+
+/// A frame: an object before 3.11, a struct after that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Where it is.
+    pub address: u64,
+    /// Its code object.
+    pub code: u64,
+    /// The caller.
+    pub previous: Option<u64>,
+}
+
+impl Frame {
+    /// Reads a frame; `None` where there is none. `code` is 0 for frames of the interpreter itself.
+    #[must_use]
+    pub fn read(read: Reader<'_>, address: u64) -> Option<Self> {
+        let (code, previous) = match read.layout.frame {
+            Frames::Object { code, back, .. } => (code, back),
+            Frames::Interpreter { code, previous, .. } => (code, previous),
+        };
+        let previous = read.pointer(address.checked_add(previous)?);
+        let mut code = read.image.u64(address.checked_add(code)?)?;
+        if let Frames::Interpreter { owner, .. } = read.layout.frame
+            && read.image.u8(address.checked_add(owner)?)? >= BY_C
+        {
+            code = 0;
+        }
+        Some(Self { address, code, previous })
+    }
+
+    /// The locals that it keeps alive.
+    pub fn locals(&self, read: Reader<'_>, sink: &mut impl Sink) {
+        if self.code == 0 {
+            return;
+        }
+        let (localsplus, dict) = match read.layout.frame {
+            Frames::Object { localsplus, locals, .. } | Frames::Interpreter { localsplus, locals, .. } => (localsplus, locals),
+        };
+        each_local(read, self.address.saturating_add(localsplus), locals(read, self.code).unwrap_or(0), sink);
+        if let Some(dict) = self.address.checked_add(dict).and_then(|at| read.pointer(at)) {
+            sink.guess(dict, Label::Named("locals()"));
+        }
+    }
+
+    /// What else it keeps alive: the values on its stack, its function, its code. A running frame does not say how much of its
+    /// stack is in use, so stale values are among them: what comes as [`Label::Stack`] must be checked.
+    pub fn rest(&self, read: Reader<'_>, sink: &mut impl Sink) {
+        if self.code == 0 {
+            return;
+        }
+        let count = locals(read, self.code).unwrap_or(0);
+        let depth = self.code.checked_add(read.layout.code_stack).and_then(|at| read.image.u32(at)).map_or(0, u64::from);
+        sink.edge(self.code, Label::Named("f_code"));
+        match read.layout.frame {
+            Frames::Object { localsplus, .. } => {
+                sink.guess(self.address, Label::Named("frame object"));
+                stack(read, self.address.saturating_add(localsplus + 8 * count), depth.min(STACK_LIMIT), sink);
+            }
+            Frames::Interpreter { localsplus, .. } => {
+                interpreter(read, self.address, self.code, sink);
+                stack(read, self.address.saturating_add(localsplus + 8 * count), depth.min(STACK_LIMIT), sink);
+            }
+        }
+    }
+
+    /// The name of the local at a position.
+    #[must_use]
+    pub fn local_name(read: Reader<'_>, code: u64, position: u32) -> Option<String> {
+        let position = u64::from(position);
+        let name = match read.layout.locals {
+            Locals::Plus { names, .. } => read.tuple_item(read.pointer(code + names)?, position)?,
+            Locals::Apart { names, cells, free, count } => {
+                let plain = u64::from(read.image.u32(code + count)?);
+                let cells = read.pointer(code + cells)?;
+                let cell_count = read.len(cells)?;
+                if position < plain {
+                    read.tuple_item(read.pointer(code + names)?, position)?
+                } else if position < plain + cell_count {
+                    read.tuple_item(cells, position - plain)?
+                } else {
+                    read.tuple_item(read.pointer(code + free)?, position - plain - cell_count)?
+                }
+            }
+        };
+        read.text(name)
+    }
+}
+
+/// How many locals, cells and free variables a code object has.
+fn locals(read: Reader<'_>, code: u64) -> Option<u64> {
+    let count = match read.layout.locals {
+        Locals::Plus { count, .. } => u64::from(read.image.u32(code.checked_add(count)?)?),
+        Locals::Apart { cells, free, count, .. } => {
+            let tuple = |offset: u64| read.pointer(code.checked_add(offset)?).and_then(|tuple| read.len(tuple));
+            u64::from(read.image.u32(code.checked_add(count)?)?).checked_add(tuple(cells)?)?.checked_add(tuple(free)?)?
+        }
+    };
+    (count <= LOCALS_LIMIT).then_some(count)
+}
+
+/// A frame object.
+pub fn object(read: Reader<'_>, object: u64, sink: &mut impl Sink) {
+    match read.layout.frame {
+        Frames::Object { back, code, locals: dict, trace, valuestack, stackdepth, stacktop, localsplus, .. } => {
+            let Some(code_object) = read.pointer(object + code) else { return };
+            let count = locals(read, code_object).unwrap_or(0);
+            each_local(read, object + localsplus, count, sink);
+            named(read, object, &[(dict, "locals()"), (code, "f_code"), (trace, "f_trace"), (back, "f_back")], sink);
+            let Some(base) = read.image.u64(object + valuestack) else { return };
+            // A running frame of 3.8 and 3.9 does not say how much of its stack is in use; nothing is taken from it then.
+            let top = match (stackdepth, stacktop) {
+                (Some(depth), _) => {
+                    read.image.i32(object + depth).and_then(|depth| base.checked_add(8 * u64::try_from(depth).ok()?))
+                }
+                (None, Some(top)) => read.pointer(object + top),
+                (None, None) => None,
+            };
+            let used = top.and_then(|top| top.checked_sub(base)).unwrap_or(0) / 8;
+            read.words(base, used.min(STACK_LIMIT), |_, word| sink.edge(word, Label::Stack));
+        }
+        Frames::Interpreter { object_frame, code, owner, .. } => {
+            named(read, object, &[(16, "f_back"), (32, "f_trace")], sink);
+            let Some(frame) = read.pointer(object + object_frame) else { return };
+            // Else the thread's stack or the generator has it.
+            if frame.checked_add(owner).and_then(|at| read.image.u8(at)) == Some(BY_FRAME_OBJECT)
+                && let Some(code) = read.pointer(frame + code)
+            {
+                interpreter(read, frame, code, sink);
+            }
+        }
+    }
+}
+
+/// A generator, coroutine or asynchronous generator.
+pub fn generator(read: Reader<'_>, object: u64, sink: &mut impl Sink) {
+    match read.layout.frame {
+        Frames::Object { generator_frame, .. } => named(read, object, &[(generator_frame, "gi_frame")], sink),
+        Frames::Interpreter { generator_frame, generator_state, code, .. } => {
+            let done = read.image.u8(object + generator_state).is_none_or(|state| state as i8 >= 1);
+            let frame = object + generator_frame;
+            if !done && let Some(code) = read.pointer(frame + code) {
+                interpreter(read, frame, code, sink);
+            }
+        }
+    }
+    named(read, object, read.layout.generator, sink);
+}
+
+/// A frame of 3.11 and newer.
+fn interpreter(read: Reader<'_>, frame: u64, code: u64, sink: &mut impl Sink) {
+    let Frames::Interpreter { function, locals: dict, frame_object, stacktop, localsplus, .. } = read.layout.frame else {
+        return;
+    };
+    let count = locals(read, code).unwrap_or(0);
+    each_local(read, frame + localsplus, count, sink);
+    sink.edge(code, Label::Named("f_code"));
+    let fields = [(dict, "locals()"), (function, "function"), (frame_object, "frame object")];
+    for (offset, name) in fields {
+        // Set for complete frames only: what stands there in another is not checked by anybody else.
+        if let Some(word) = frame.checked_add(offset).and_then(|at| read.pointer(at)) {
+            sink.guess(word, Label::Named(name));
+        }
+    }
+    let top = frame.checked_add(stacktop).and_then(|at| read.image.i32(at)).and_then(|top| u64::try_from(top).ok());
+    let used = match top {
+        Some(top) => top.saturating_sub(count),
+        // The stack of a running frame ends we do not know where.
+        None => 0,
+    };
+    read.words(frame + localsplus + 8 * count, used.min(STACK_LIMIT), |_, word| sink.edge(word & !1, Label::Stack));
+}
+
+fn each_local(read: Reader<'_>, first: u64, count: u64, sink: &mut impl Sink) {
+    read.words(first, count, |index, word| {
+        // The lowest bit marks a borrowed reference (3.14).
+        if word & !1 != 0 {
+            sink.guess(word & !1, Label::Local(index as u32));
+        }
+    });
+}
+
+fn stack(read: Reader<'_>, first: u64, count: u64, sink: &mut impl Sink) {
+    read.words(first, count, |_, word| {
+        if word > 4096 {
+            sink.guess(word & !1, Label::Stack);
+        }
+    });
+}

@@ -1,0 +1,283 @@
+//! The walk: every live object once, from ranked roots, nearest first, so that the way that led to an object is the
+//! shortest that a program's author would recognise.
+//!
+//! Breadth first. All objects found are a queue of their own; what a level of it refers to is the next level. Large levels
+//! are visited by several threads, which share the set of what was seen. A rank of roots begins when the ranks before it
+//! have been followed to the end: first modules and the locals of frames, then stacks, thread states, types, interpreters, and at
+//! last what only the collector's lists know.
+
+mod garbage;
+mod lists;
+mod objects;
+mod roots;
+mod seen;
+mod worker;
+
+pub use objects::{ObjectId, Objects, Parent};
+pub use roots::Root;
+
+use crate::error::Error;
+use crate::python::Python;
+use crate::read::Reader;
+use crate::types::Types;
+use crate::visit::{Label, Sink};
+use lowtide_remote::Image;
+use objects::Found;
+use seen::Seen;
+use std::sync::atomic::{AtomicU32, Ordering};
+use worker::{Output, Shared, Worker};
+
+/// Objects that a thread visits at a time.
+const STRETCH: u32 = 1024;
+/// Levels smaller than this are not worth a second thread (starting one takes some 50 µs).
+const WORTH_A_THREAD: u32 = 16 * 1024;
+
+/// What a walk gives.
+#[derive(Debug)]
+pub struct Walked {
+    /// Types of all objects.
+    pub types: Types,
+    /// All objects.
+    pub objects: Objects,
+    /// The roots that led to objects.
+    pub roots: Vec<Root>,
+    /// Objects in the collector's lists.
+    pub tracked: usize,
+}
+
+/// Walks all objects. The target must be still, and its collector not running.
+///
+/// # Errors
+/// Where the collector's lists are broken.
+pub fn walk(image: &Image, python: &Python, threads: usize) -> Result<Walked, Error> {
+    let read = Reader { image, layout: &python.layout };
+    let (types, seen) = (Types::default(), Seen::new());
+    let shared = Shared { read, types: &types, seen: &seen };
+    let mut walk = Walk {
+        shared,
+        python,
+        threads: threads.max(1),
+        worker: Worker::new(shared),
+        objects: Objects::default(),
+        done: 0,
+        roots: Vec::new(),
+    };
+    walk.named();
+    walk.unnamed();
+    walk.types();
+    walk.interpreters();
+    let tracked = walk.tracked()?;
+    let Walk { objects, roots, .. } = walk;
+    Ok(Walked { types, objects, roots, tracked })
+}
+
+struct Walk<'a> {
+    shared: Shared<'a>,
+    python: &'a Python,
+    threads: usize,
+    worker: Worker<'a>,
+    objects: Objects,
+    /// Objects that have been visited.
+    done: u32,
+    roots: Vec<Root>,
+}
+
+impl<'a> Walk<'a> {
+    fn read(&self) -> Reader<'a> {
+        self.shared.read
+    }
+
+    /// Modules, and the locals of all frames.
+    fn named(&mut self) {
+        let read = self.read();
+        for interpreter in &self.python.interpreters {
+            let mut modules = Vec::new();
+            read.dict(interpreter.modules, |_, entry| modules.push((!read.is_text(entry.key, "__main__"), entry)));
+            // The program's own file first: much of what it defines is known to others as well.
+            modules.sort_by_key(|(is_other, _)| *is_other);
+            for (_, entry) in modules {
+                self.root(entry.value, Root::Module { name: entry.key });
+            }
+        }
+        self.frames(|frame, sink| frame.locals(read, sink));
+        self.drain();
+    }
+
+    /// What frames and threads hold without a name.
+    fn unnamed(&mut self) {
+        let read = self.read();
+        self.frames(|frame, sink| frame.rest(read, sink));
+        self.drain();
+        let threads = self.python.interpreters.iter().flat_map(|interpreter| &interpreter.threads);
+        for (index, thread) in (0..).zip(threads) {
+            self.words(thread.address, self.python.layout.thread_size, Root::Thread { thread: index });
+        }
+        self.drain();
+    }
+
+    fn frames(&mut self, visit: impl Fn(&crate::visit::Frame, &mut Edges)) {
+        let threads = self.python.interpreters.iter().flat_map(|interpreter| &interpreter.threads);
+        for (index, thread) in (0..).zip(threads) {
+            for frame in &thread.frames {
+                let mut edges = Edges::default();
+                visit(frame, &mut edges);
+                for (target, label, is_guess) in edges.0 {
+                    let root = Root::Frame { thread: index, frame: *frame, label };
+                    if is_guess { self.guess(target, label, root) } else { self.root(target, root) }
+                }
+            }
+        }
+    }
+
+    /// Types that nothing else leads to, and what they lead to.
+    fn types(&mut self) {
+        let mut next = 0;
+        while let Some(kind) = self.shared.types.get(crate::types::TypeId(next)) {
+            let address = kind.address;
+            self.root(address, Root::Type);
+            self.drain();
+            next += 1;
+        }
+    }
+
+    fn interpreters(&mut self) {
+        for interpreter in &self.python.interpreters {
+            self.root(interpreter.modules, Root::Interpreter);
+            self.words(interpreter.address, self.python.layout.interp_size, Root::Interpreter);
+        }
+        self.drain();
+    }
+
+    /// What only the collector knows: held by something that is not an object, or by nothing but itself.
+    fn tracked(&mut self) -> Result<usize, Error> {
+        let read = self.read();
+        let (mut count, mut unseen) = (0, Vec::new());
+        lists::each(self.python, read, |object| {
+            count += 1;
+            if !self.shared.seen.has(object) {
+                unseen.push(object);
+            }
+            count < objects::LIMIT
+        })?;
+        let split = garbage::split(self.shared, unseen);
+        for object in split.held {
+            self.root(object, Root::Native);
+        }
+        self.drain();
+        for object in split.cycles {
+            self.root(object, Root::Garbage);
+            self.drain();
+        }
+        self.types();
+        Ok(count)
+    }
+
+    /// An object that a root holds.
+    fn root(&mut self, address: u64, root: Root) {
+        if let Some(kind) = self.worker.new_object(address) {
+            self.push(address, kind, root);
+        }
+    }
+
+    /// A word of a root that may be an object.
+    fn guess(&mut self, address: u64, label: Label, root: Root) {
+        if let Some(kind) = self.worker.likely_object(address, label) {
+            self.push(address, kind, root);
+        }
+    }
+
+    fn push(&mut self, address: u64, kind: crate::types::TypeId, root: Root) {
+        if !self.shared.seen.set(address) {
+            return;
+        }
+        if self.roots.last() != Some(&root) {
+            self.roots.push(root);
+        }
+        self.objects.push(Found::by_root(address, kind, (self.roots.len() - 1) as u32));
+    }
+
+    /// All words of a struct of the interpreter.
+    fn words(&mut self, address: u64, len: u64, root: Root) {
+        let mut words = Vec::new();
+        self.read().words(address, len / 8, |_, word| {
+            if word > 4096 && word % 8 == 0 {
+                words.push(word);
+            }
+        });
+        for word in words {
+            self.guess(word, Label::Item, root);
+        }
+    }
+
+    /// Visits what has been found until nothing is new.
+    fn drain(&mut self) {
+        loop {
+            let end = self.objects.len() as u32;
+            if self.done == end {
+                return;
+            }
+            if self.threads > 1 && end - self.done >= WORTH_A_THREAD {
+                self.level_together(end);
+            } else {
+                let output = self.worker.expand(&self.objects, self.done..end);
+                self.take(output);
+            }
+            self.done = end;
+        }
+    }
+
+    fn take(&mut self, output: Output) {
+        for size in output.sizes {
+            self.objects.push_size(size);
+        }
+        for found in output.found {
+            self.objects.push(found);
+        }
+    }
+
+    /// One level by several threads. Their outputs are put together in the order of the stretches.
+    fn level_together(&mut self, end: u32) {
+        let next = AtomicU32::new(self.done);
+        let (shared, objects) = (self.shared, &self.objects);
+        let work = |worker: &mut Worker<'a>| {
+            let mut outputs = Vec::new();
+            loop {
+                let start = next.fetch_add(STRETCH, Ordering::Relaxed);
+                if start >= end {
+                    return outputs;
+                }
+                outputs.push((start, worker.expand(objects, start..(start + STRETCH).min(end))));
+            }
+        };
+        let own = &mut self.worker;
+        let mut outputs = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..self.threads).map(|_| scope.spawn(|| work(&mut Worker::new(shared)))).collect();
+            let mut outputs = work(own);
+            for other in others {
+                match other.join() {
+                    Ok(more) => outputs.extend(more),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            outputs
+        });
+        outputs.sort_unstable_by_key(|(start, _)| *start);
+        for (_, output) in outputs {
+            self.take(output);
+        }
+    }
+}
+
+/// Gathers references, to be looked at later.
+#[derive(Default)]
+struct Edges(Vec<(u64, Label, bool)>);
+
+impl Sink for Edges {
+    fn edge(&mut self, target: u64, label: Label) {
+        self.0.push((target, label, false));
+    }
+
+    fn guess(&mut self, word: u64, label: Label) {
+        self.0.push((word, label, true));
+    }
+}

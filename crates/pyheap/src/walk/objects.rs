@@ -1,0 +1,115 @@
+//! The objects of a census, in the order in which they were found: first what roots name, then what that refers to.
+//!
+//! Columns instead of records: 20 bytes per object, since there may be tens of millions.
+
+use crate::types::TypeId;
+use std::collections::HashMap;
+
+/// An object's number. A parent's number is smaller than its children's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectId(pub u32);
+
+/// More objects than can be numbered are left out; the highest bit tells roots from objects.
+pub const LIMIT: usize = 1 << 31;
+
+const ROOT: u32 = 1 << 31;
+
+/// Who led to an object first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parent {
+    /// Another object.
+    Object(ObjectId),
+    /// A root, by its number.
+    Root(u32),
+}
+
+/// An object that was found, before it has a number.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    pub address: u64,
+    pub kind: TypeId,
+    pub parent: u32,
+}
+
+impl Found {
+    pub fn by_root(address: u64, kind: TypeId, root: u32) -> Self {
+        Self { address, kind, parent: root | ROOT }
+    }
+}
+
+/// All objects.
+#[derive(Debug, Default)]
+pub struct Objects {
+    addresses: Vec<u64>,
+    kinds: Vec<TypeId>,
+    sizes: Vec<u32>,
+    parents: Vec<u32>,
+    /// Sizes of 4 GiB and more.
+    large: HashMap<u32, u64>,
+}
+
+impl Objects {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.addresses.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.addresses.is_empty()
+    }
+
+    /// All numbers, in order.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = ObjectId> + ExactSizeIterator + use<> {
+        (0..self.addresses.len() as u32).map(ObjectId)
+    }
+
+    /// Where an object is.
+    #[must_use]
+    pub fn address(&self, id: ObjectId) -> u64 {
+        self.addresses[id.0 as usize]
+    }
+
+    /// Its type.
+    #[must_use]
+    pub fn kind(&self, id: ObjectId) -> TypeId {
+        self.kinds[id.0 as usize]
+    }
+
+    /// Its size in bytes, with its head; not what it refers to.
+    #[must_use]
+    pub fn size(&self, id: ObjectId) -> u64 {
+        match self.sizes.get(id.0 as usize) {
+            Some(&u32::MAX) => self.large.get(&id.0).copied().unwrap_or(u64::from(u32::MAX)),
+            Some(size) => u64::from(*size),
+            None => 0,
+        }
+    }
+
+    /// Who led to it first: on the shortest way from the best root.
+    #[must_use]
+    pub fn parent(&self, id: ObjectId) -> Parent {
+        let parent = self.parents[id.0 as usize];
+        if parent & ROOT == 0 { Parent::Object(ObjectId(parent)) } else { Parent::Root(parent & !ROOT) }
+    }
+
+    /// Numbers an object; nothing happens where there is no number left.
+    pub(super) fn push(&mut self, found: Found) {
+        if self.addresses.len() < LIMIT {
+            self.addresses.push(found.address);
+            self.kinds.push(found.kind);
+            self.parents.push(found.parent);
+        }
+    }
+
+    /// The size of the next object without one.
+    pub(super) fn push_size(&mut self, size: u64) {
+        let id = self.sizes.len() as u32;
+        self.sizes.push(u32::try_from(size).unwrap_or(u32::MAX));
+        if size >= u64::from(u32::MAX) {
+            self.large.insert(id, size);
+        }
+    }
+}

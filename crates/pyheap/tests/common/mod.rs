@@ -1,0 +1,58 @@
+//! Targets for tests of the heap: a Python that says one line about itself and then waits for its input to end.
+#![allow(dead_code, clippy::unwrap_used, missing_docs)]
+
+use lowtide_pyheap::{Census, Python};
+use lowtide_remote::Process;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A running target; ended when dropped.
+pub struct Target {
+    child: Child,
+    /// What it said of itself.
+    pub said: serde_json::Value,
+}
+
+impl Target {
+    /// Starts a script of `tests/targets`.
+    pub fn start(python: &Path, script: &str) -> Target {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/targets").join(script);
+        let mut child =
+            Command::new(python).arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python starts");
+        let mut said = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        let said = serde_json::from_str(&said).expect("a line of JSON");
+        Target { child, said }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Counts its objects.
+    pub fn census(&self, threads: usize) -> Census {
+        let process = Process::open(Path::new("/"), self.pid()).unwrap();
+        let runtime = Python::runtime(&process, &process.image().unwrap()).unwrap();
+        let stopped = process.stop(Duration::from_secs(60)).unwrap();
+        let image = stopped.image().unwrap();
+        let python = Python::at(&image, runtime).unwrap();
+        Census::take(image, python, threads).unwrap()
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Pythons to test with: those in `LOWTIDE_TEST_PYTHONS` (separated by colons), else `python3`.
+pub fn pythons() -> Vec<PathBuf> {
+    match std::env::var("LOWTIDE_TEST_PYTHONS") {
+        Ok(list) => list.split(':').filter(|path| !path.is_empty()).map(PathBuf::from).collect(),
+        Err(_) => vec![PathBuf::from("python3")],
+    }
+}
