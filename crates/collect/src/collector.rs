@@ -200,6 +200,15 @@ impl Collector {
         self.dropped
     }
 
+    pub(crate) fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// The run's processes that are alive.
+    pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
+        self.members.alive.keys().copied()
+    }
+
     fn find_new(&mut self, now_s: f64) {
         let (root, scratch) = (&self.root, &mut self.scratch);
         self.found.clear();

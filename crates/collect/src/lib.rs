@@ -15,6 +15,7 @@ mod facts;
 mod find;
 mod handle;
 mod identify;
+mod inner;
 mod link;
 mod members;
 mod outside;

@@ -1,6 +1,8 @@
 //! Marks from inside, by running Python programs as a user does: what they print and how they end stays theirs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
 
+mod common;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -110,4 +112,36 @@ open('done', 'w').write('all')
         assert!(std::time::Instant::now() < limit, "the target did not get to its end");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
+}
+
+#[test]
+fn processes_of_another_pid_namespace_are_matched() {
+    if !common::can_unshare(&["-fp"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (output, marks) = run(folder.path(), &[], &["unshare", "-fp", "--mount-proc", "python3"], LOOP);
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(3), &b"done\n"[..]));
+    assert_eq!(marks.iter().map(|mark| mark.steps).max(), Some(12), "{marks:?}");
+}
+
+#[test]
+fn steps_of_a_process_that_nobody_saw_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    // A child that steps and is gone at once, between two looks; its parent never steps.
+    let script = "
+import os, time
+time.sleep(0.5)
+if os.fork() == 0:
+    from _lowtide import api
+    for _ in range(7): api.step()
+    os._exit(0)
+os.wait()
+time.sleep(0.3)
+";
+    let (output, marks) = run(folder.path(), &["--interval", "10s"], &["python3"], script);
+    let seen = marks.iter().map(|mark| mark.steps).max().unwrap_or(0);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(seen == 7 || said.contains("7 steps of a process not seen"), "{seen} {said}");
 }

@@ -50,8 +50,8 @@ pub enum AskError {
 pub struct Rings {
     folder: PathBuf,
     rings: BTreeMap<OsString, Ring>,
-    /// A process that wrote marks and never became known.
-    stranger: Option<u32>,
+    /// Processes that were given up on before they became known, and their steps.
+    unseen: (u64, u64),
 }
 
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Rings {
     /// Those that are in the folder, and those that will be.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder, rings: BTreeMap::new(), stranger: None }
+        Self { folder, rings: BTreeMap::new(), unseen: (0, 0) }
     }
 
     /// What is new from the processes that are known, in order of time. Those of others stay where they are for a while.
@@ -86,18 +86,32 @@ impl Rings {
                 ring.read_on(&mut marks);
             } else {
                 ring.waited += 1;
-                self.stranger = Some(ring.pid);
             }
+        }
+        for ring in self.rings.values().filter(|ring| ring.waited > MOST_WAITS) {
+            self.unseen = plus(self.unseen, ring.taken());
         }
         self.remove(|ring| ring.waited > MOST_WAITS);
         marks.sort_by_key(|mark| mark.t_ns);
         marks
     }
 
-    /// A process that wrote marks, and was not known at the last look at it.
+    /// Pids, as their processes know them, that nobody of the run has.
+    pub fn strangers(&self) -> impl Iterator<Item = u32> {
+        self.rings.values().filter(|ring| ring.waited > 0).map(|ring| ring.pid)
+    }
+
+    /// A process that calls itself `inner` is known here as `outer`: in a pid namespace of its own it has two names.
+    pub fn rename(&mut self, inner: u32, outer: u32) {
+        for ring in self.rings.values_mut().filter(|ring| ring.waited > 0 && ring.pid == inner) {
+            ring.pid = outer;
+        }
+    }
+
+    /// How many processes wrote marks and were gone before they became known, and how many steps they took.
     #[must_use]
-    pub fn stranger(&self) -> Option<u32> {
-        self.stranger
+    pub fn unseen(&self) -> (u64, u64) {
+        self.rings.values().filter(|ring| ring.waited > 0).map(Ring::taken).fold(self.unseen, plus)
     }
 
     /// Leaves a request that the process finds at its next mark; its number, which the answer has too. A request that was not
@@ -157,7 +171,17 @@ impl Rings {
     }
 }
 
+fn plus(sum: (u64, u64), steps: u64) -> (u64, u64) {
+    (sum.0 + 1, sum.1.saturating_add(steps))
+}
+
 impl Ring {
+    /// Its steps by the count in its header.
+    fn taken(&self) -> u64 {
+        let mut count = [0; 8];
+        self.file.read_exact_at(&mut count, 40).map_or(0, |()| u64::from_le_bytes(count))
+    }
+
     fn read_on(&mut self, marks: &mut Vec<RawMark>) {
         let mut counts = [0; 24];
         if self.file.read_exact_at(&mut counts, 32).is_err() {
@@ -285,13 +309,27 @@ mod tests {
             Writer::new(folder.path(), pid).write(1, 2, 1);
         }
         let mut rings = Rings::new(folder.path().to_owned());
-        assert_eq!((rings.poll(|_| false), rings.stranger().is_some()), (Vec::new(), true));
+        assert_eq!((rings.poll(|_| false), rings.strangers().count()), (Vec::new(), 2));
         assert_eq!(rings.poll(|pid| pid == 11).len(), 1);
         for _ in 0..MOST_WAITS {
             assert_eq!(rings.poll(|pid| pid == 11), []);
         }
+        assert_eq!(rings.unseen(), (1, 0));
         assert!(folder.path().join("11-1.marks").exists() && !folder.path().join("12-1.marks").exists());
-        assert_eq!(rings.stranger(), Some(12));
+    }
+
+    #[test]
+    fn a_process_of_another_namespace_is_known_by_its_outer_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut writer = Writer::new(folder.path(), 7);
+        writer.write(100, 2, 1);
+        writer.stepped(1, 100);
+        let mut rings = Rings::new(folder.path().to_owned());
+        assert_eq!(rings.poll(|pid| pid == 4711), []);
+        assert_eq!((rings.strangers().collect::<Vec<_>>(), rings.unseen()), (vec![7], (1, 1)));
+        rings.rename(7, 4711);
+        assert_eq!(rings.poll(|pid| pid == 4711).iter().map(|mark| mark.pid).collect::<Vec<_>>(), [4711]);
+        assert_eq!((rings.strangers().count(), rings.unseen()), (0, (0, 0)));
     }
 
     #[test]

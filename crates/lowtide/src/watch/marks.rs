@@ -98,14 +98,31 @@ impl Marks {
     /// Why a run that trains has no steps, where it has none.
     pub fn missing(&self) -> Option<String> {
         let why = || "no torch optimizer stepped in a Python that reads PYTHONPATH".to_owned();
-        let stranger = || {
-            let pid = self.rings.stranger()?;
-            Some(format!(
-                "process {pid}, which wrote them, is not among those of the run as seen from here (another pid namespace?)"
-            ))
-        };
-        (self.trains && !self.any)
-            .then(|| format!("steps and phases: {}", self.deaf.clone().or_else(stranger).unwrap_or_else(why)))
+        (self.trains && !self.any).then(|| format!("steps and phases: {}", self.deaf.clone().unwrap_or_else(why)))
+    }
+
+    /// Whether somebody wrote marks whose pid nobody of the run has.
+    pub fn strangers(&self) -> bool {
+        self.rings.strangers().next().is_some()
+    }
+
+    /// Takes note of processes' pids as we and as they know them; of two that call themselves the same, neither is told.
+    pub fn known_as(&mut self, pairs: &[(u32, u32)]) {
+        let strangers: Vec<u32> = self.rings.strangers().collect();
+        for inner in strangers {
+            let mut outer = pairs.iter().filter(|pair| pair.1 == inner).map(|pair| pair.0);
+            if let (Some(outer), None) = (outer.next(), outer.next()) {
+                self.rings.rename(inner, outer);
+            }
+        }
+    }
+
+    /// What is known of processes that were gone before they were first seen.
+    pub fn unseen(&self) -> Option<String> {
+        let (processes, steps) = self.rings.unseen();
+        let many = if processes == 1 { "a process".to_owned() } else { format!("{processes} processes") };
+        let why = "gone before the next look, or in a pid namespace where names are not unique";
+        (steps > 0).then(|| format!("{steps} steps of {many} not seen otherwise ({why})"))
     }
 
     /// What is new. `last`: nothing comes after this, so that the newest mark of a step is kept whatever it costs.

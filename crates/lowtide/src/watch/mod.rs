@@ -245,7 +245,7 @@ impl Watch {
     pub fn end(&mut self, status: ExitStatus, reason: &str) -> Result<Outcome, String> {
         let now_s = self.clock.now_s();
         self.hear(true);
-        if let Some(why) = self.marks.as_ref().and_then(Marks::missing) {
+        if let Some(why) = self.marks.as_ref().and_then(|marks| marks.unseen().or_else(|| marks.missing())) {
             self.note(now_s, NoteKind::Unavailable, why);
         }
         self.note_cost(now_s);
@@ -287,6 +287,11 @@ impl Watch {
     fn hear(&mut self, last: bool) {
         let Some(marks) = &mut self.marks else { return };
         self.heard_s = self.clock.now_s();
+        if marks.strangers()
+            && let Some(collector) = &self.collector
+        {
+            marks.known_as(&collector.inner_pids());
+        }
         match guarded(|| marks.poll(last)) {
             Ok(events) => events.iter().for_each(|event| self.push(event)),
             Err(text) => {

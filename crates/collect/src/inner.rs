@@ -1,0 +1,36 @@
+//! What processes in pid namespaces of their own, containers mostly, are called in there.
+
+use crate::collector::Collector;
+use crate::parse::{lines, number};
+use crate::root::Scratch;
+
+impl Collector {
+    /// Pids of the run's processes as we and as they themselves know them, of those for whom the two differ.
+    #[must_use]
+    pub fn inner_pids(&self) -> Vec<(u32, u32)> {
+        let mut scratch = Scratch::default();
+        let inner = |pid: u32| innermost(scratch.read(&self.root().of(pid, "status")).ok()?).map(|inner| (pid, inner));
+        self.pids().filter_map(inner).collect()
+    }
+}
+
+/// The last number of `NSpid` in proc(5) `status`, where there is more than one (kernel 4.1 and newer).
+fn innermost(status: &[u8]) -> Option<u32> {
+    let value = lines(status).find_map(|line| line.strip_prefix(b"NSpid:"))?;
+    let mut pids = value.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    pids.next()?;
+    number(pids.next_back()?).and_then(|pid| u32::try_from(pid).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::innermost;
+
+    #[test]
+    fn the_last_of_several_is_the_innermost() {
+        assert_eq!(innermost(b"Name:\tpython3\nTgid:\t9\nNSpid:\t4711\t23\t7\nSeccomp:\t0\n"), Some(7));
+        assert_eq!(innermost(b"NSpid:\t4711\n"), None);
+        assert_eq!(innermost(b"Name:\tpython3\n"), None);
+        assert_eq!(innermost(b"NSpid:\t1\t99999999999\n"), None);
+    }
+}
