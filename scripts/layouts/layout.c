@@ -154,6 +154,7 @@ int main(void) {
            (long)O(PyCodeObject, co_cellvars), (long)O(PyCodeObject, co_freevars), (long)O(PyCodeObject, co_nlocals));
 #endif
     N(code_size, sizeof(PyCodeObject))
+    N(code_arguments, O(PyCodeObject, co_argcount))
     N(code_stack, O(PyCodeObject, co_stacksize))
     N(code_filename, O(PyCodeObject, co_filename))
     N(code_name, O(PyCodeObject, co_name))

@@ -8,6 +8,7 @@ mod census;
 mod error;
 pub mod native;
 pub mod offsets;
+mod paths;
 mod python;
 pub mod read;
 mod size;
@@ -18,5 +19,6 @@ mod walk;
 
 pub use census::{Census, Total};
 pub use error::{Error, Version};
+pub use paths::{Function, Path, Place, Step, StepName};
 pub use python::{Interpreter, Python, Thread};
 pub use walk::{ObjectId, Objects, Parent, Root};

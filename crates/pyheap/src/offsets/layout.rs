@@ -50,6 +50,8 @@ pub struct Layout {
     pub locals: Locals,
     /// `sizeof(PyCodeObject)`; what follows is code.
     pub code_size: u64,
+    /// `co_argcount`.
+    pub code_arguments: u64,
     /// `co_stacksize`.
     pub code_stack: u64,
     /// `co_filename`.

@@ -40,6 +40,7 @@ pub const LAYOUT: Layout = Layout {
     generator_qualname: 40,
     locals: Locals::Plus { names: 96, kinds: 104, count: 76 },
     code_size: 192,
+    code_arguments: 56,
     code_stack: 68,
     code_filename: 112,
     code_name: 120,

@@ -40,6 +40,7 @@ pub const LAYOUT: Layout = Layout {
     generator_qualname: 32,
     locals: Locals::Plus { names: 96, kinds: 104, count: 72 },
     code_size: 208,
+    code_arguments: 52,
     code_stack: 64,
     code_filename: 112,
     code_name: 120,

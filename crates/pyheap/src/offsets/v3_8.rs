@@ -45,6 +45,7 @@ pub const LAYOUT: Layout = Layout {
     generator_qualname: 56,
     locals: Locals::Apart { names: 72, cells: 88, free: 80, count: 28 },
     code_size: 176,
+    code_arguments: 16,
     code_stack: 32,
     code_filename: 104,
     code_name: 112,

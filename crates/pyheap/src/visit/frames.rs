@@ -48,16 +48,11 @@ impl Frame {
         if self.code == 0 {
             return;
         }
-        let (localsplus, dict) = match read.layout.frame {
-            Frames::Object { localsplus, locals, .. } | Frames::Interpreter { localsplus, locals, .. } => (localsplus, locals),
-        };
+        let (Frames::Object { localsplus, .. } | Frames::Interpreter { localsplus, .. }) = read.layout.frame;
         each_local(read, self.address.saturating_add(localsplus), locals(read, self.code).unwrap_or(0), sink);
-        if let Some(dict) = self.address.checked_add(dict).and_then(|at| read.pointer(at)) {
-            sink.guess(dict, Label::Named("locals()"));
-        }
     }
 
-    /// What else it keeps alive: the values on its stack, its function, its code. A running frame does not say how much of its
+    /// What else it keeps alive: the dict of its locals (a module's is known as the module's by now), the values on its stack, its function, its code. A running frame does not say how much of its
     /// stack is in use, so stale values are among them: what comes as [`Label::Stack`] must be checked.
     pub fn rest(&self, read: Reader<'_>, sink: &mut impl Sink) {
         if self.code == 0 {
@@ -65,6 +60,10 @@ impl Frame {
         }
         let count = locals(read, self.code).unwrap_or(0);
         let depth = self.code.checked_add(read.layout.code_stack).and_then(|at| read.image.u32(at)).map_or(0, u64::from);
+        let (Frames::Object { locals: dict, .. } | Frames::Interpreter { locals: dict, .. }) = read.layout.frame;
+        if let Some(dict) = self.address.checked_add(dict).and_then(|at| read.pointer(at)) {
+            sink.guess(dict, Label::Named("locals()"));
+        }
         sink.edge(self.code, Label::Named("f_code"));
         match read.layout.frame {
             Frames::Object { localsplus, .. } => {
@@ -76,6 +75,21 @@ impl Frame {
                 stack(read, self.address.saturating_add(localsplus + 8 * count), depth.min(STACK_LIMIT), sink);
             }
         }
+    }
+
+    /// The name of a free variable of a function: they are the last of its locals.
+    #[must_use]
+    pub fn free_name(read: Reader<'_>, code: u64, position: u64) -> Option<String> {
+        let name = match read.layout.locals {
+            Locals::Apart { free, .. } => read.tuple_item(read.pointer(code.checked_add(free)?)?, position)?,
+            Locals::Plus { names, kinds, .. } => {
+                // CO_FAST_FREE (Include/internal/pycore_code.h).
+                let kinds = read.byte_string(read.pointer(code.checked_add(kinds)?)?, LOCALS_LIMIT as usize)?;
+                let first = kinds.iter().position(|kind| kind & 0x80 != 0)? as u64;
+                read.tuple_item(read.pointer(code.checked_add(names)?)?, first.checked_add(position)?)?
+            }
+        };
+        read.text(name)
     }
 
     /// The name of the local at a position.

@@ -1,0 +1,100 @@
+//! Retention paths: by which names an object is held, from what a program's author knows down to it.
+
+mod keys;
+mod lines;
+mod names;
+mod text;
+
+pub use names::{Function, Place, Step, StepName};
+
+use crate::census::Census;
+use crate::types::Type;
+use crate::visit::{self, Label, Sink};
+use crate::walk::{ObjectId, Parent, Root};
+use names::Link;
+
+/// Longest chain of references that is followed to the root. Longer ones (linked lists) are cut in the middle.
+const DEPTH: usize = 1 << 20;
+/// References of a longer chain that are named at each end.
+const ENDS: usize = 64;
+
+/// How an object is held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// Where it begins.
+    pub root: Place,
+    /// The names on the way, the object's own last.
+    pub steps: Vec<Step>,
+    /// References that were left out in the middle of a long chain.
+    pub left_out: usize,
+}
+
+impl Census {
+    /// The shortest way from the best root to an object.
+    #[must_use]
+    pub fn path(&self, id: ObjectId) -> Path {
+        let (root, mut chain) = self.chain(id);
+        let left_out = chain.len().saturating_sub(2 * ENDS);
+        if left_out > 0 {
+            chain.drain(ENDS..ENDS + left_out);
+        }
+        let mut links = Vec::new();
+        let mut before = None;
+        for id in chain {
+            links.push(Link { id, label: before.and_then(|before| self.label(before, id)) });
+            before = Some(id);
+        }
+        let (root, steps) = names::name(self, root, &links);
+        Path { root, steps, left_out }
+    }
+
+    /// The root that leads to an object, and the objects on the way.
+    fn chain(&self, id: ObjectId) -> (Option<&Root>, Vec<ObjectId>) {
+        let mut chain = vec![id];
+        let mut at = id;
+        let root = loop {
+            match self.objects().parent(at) {
+                Parent::Object(parent) if chain.len() < DEPTH => {
+                    chain.push(parent);
+                    at = parent;
+                }
+                Parent::Object(_) => break None,
+                Parent::Root(root) => break self.roots().get(root as usize),
+            }
+        };
+        chain.reverse();
+        (root, chain)
+    }
+
+    /// By which name one object refers to another; the best one, where there are several.
+    fn label(&self, holder: ObjectId, held: ObjectId) -> Option<Label> {
+        let kind = self.kind(holder)?;
+        let mut search = Search { wanted: self.objects().address(held), found: None };
+        visit::visit(self.reader(), kind, self.objects().address(holder), &mut search);
+        search.found
+    }
+
+    /// Whom the walk met at an object: its type and its address.
+    pub(crate) fn met(&self, id: ObjectId) -> Option<(&Type, u64)> {
+        Some((self.kind(id)?, self.objects().address(id)))
+    }
+}
+
+/// Looks for one reference.
+struct Search {
+    wanted: u64,
+    found: Option<Label>,
+}
+
+impl Sink for Search {
+    fn edge(&mut self, target: u64, label: Label) {
+        // A key of a dict may be a value as well, and then that says more.
+        if target == self.wanted && matches!(self.found, None | Some(Label::Key)) {
+            self.found = Some(label);
+        }
+    }
+
+    fn guess(&mut self, word: u64, label: Label) {
+        self.edge(word, label);
+    }
+}

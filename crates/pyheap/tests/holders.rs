@@ -1,0 +1,49 @@
+//! Every way to hold an object leads back to the name that its author gave it.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Target, pythons};
+use lowtide_pyheap::Census;
+use std::collections::BTreeMap;
+
+/// The paths of all planted objects, by their markers.
+fn paths(census: &Census) -> BTreeMap<String, String> {
+    let (_, big) = census.types().iter().find(|(_, kind)| kind.name == "__main__.Big").expect("the planted type");
+    let (slot, _) = big.members.first().expect("its slot");
+    let mut paths = BTreeMap::new();
+    for id in census.objects().ids() {
+        if census.kind(id).is_some_and(|kind| kind.address == big.address) {
+            let marker = census.reader().pointer(census.objects().address(id) + slot).unwrap();
+            paths.insert(census.reader().text(marker).unwrap(), census.path(id).to_string());
+        }
+    }
+    paths
+}
+
+#[test]
+fn every_holder_is_named() {
+    let mut wrong = Vec::new();
+    for python in pythons() {
+        let target = Target::start(&python, "holders.py");
+        let paths = paths(&target.census(1));
+        for (marker, words) in target.said["expect"].as_object().unwrap() {
+            let Some(path) = paths.get(marker) else {
+                wrong.push(format!("{}: {marker}: not found", target.said["version"]));
+                continue;
+            };
+            let words = words.as_array().unwrap().iter().map(|word| word.as_str().unwrap());
+            let mut rest = path.as_str();
+            for word in words {
+                match rest.split_once(word) {
+                    Some((_, after)) => rest = after,
+                    None => {
+                        wrong.push(format!("{}: {marker}: no {word} in {path}", target.said["version"]));
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
