@@ -6,6 +6,7 @@
 
 mod census;
 mod error;
+pub mod memory;
 pub mod native;
 pub mod offsets;
 mod paths;

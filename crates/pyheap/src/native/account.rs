@@ -190,17 +190,20 @@ fn libraries<'a>(areas: Areas<'a>) -> impl Iterator<Item = &'a Map> + use<'a> {
     areas.iter().filter(move |map| !map.perms.shared && !other(map))
 }
 
-/// Memory behind a library's data that is larger than this is not taken for its bss: it only happens to touch it.
+/// Memory behind a library's data that is larger than this is not taken for its bss: it only happens to touch it, unless
+/// more of the same library follows. (libcublasLt has 90 MiB of it.)
 const BSS: u64 = 64 << 20;
 
 /// What is left of the maps.
 fn rest(book: &mut Book<'_>, areas: Areas<'_>) -> Vec<Unclaimed> {
     let known = tidy(&book.claims);
     let mut out: Vec<Unclaimed> = Vec::new();
-    let mut data_end = 0;
-    for area in areas.iter() {
-        let bss = area.start == data_end;
-        data_end = if is_file(area) && area.perms.write { area.end } else { 0 };
+    let mut before: Option<&Map> = None;
+    let mut coming = areas.iter().peekable();
+    while let Some(area) = coming.next() {
+        let data = before.replace(area).filter(|data| is_file(data) && data.perms.write && data.end == area.start);
+        let amid = coming.peek().is_some_and(|next| data.is_some_and(|data| next.path == data.path));
+        let bss = |size| data.is_some() && (amid || size <= BSS);
         if area.perms.shared {
             continue;
         }
@@ -208,7 +211,7 @@ fn rest(book: &mut Book<'_>, areas: Areas<'_>) -> Vec<Unclaimed> {
         let first = known.partition_point(|(_, end)| *end <= area.start);
         let inside = known[first..].iter().take_while(|(start, _)| *start < area.end);
         for &(start, end) in inside.chain(&[(area.end, area.end)]) {
-            if start > at && at == area.start && bss && start - at <= BSS {
+            if start > at && at == area.start && bss(start - at) {
                 book.claim(What::Libraries, at, start);
             } else if start > at {
                 let resident = book.bytes(at, start);

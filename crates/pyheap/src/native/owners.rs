@@ -28,6 +28,24 @@ impl Owners {
         Owners(out)
     }
 
+    /// The parts of these that none of `others` has.
+    pub fn without(&self, others: &Owners) -> Owners {
+        let mut out = Vec::with_capacity(self.0.len());
+        for &(mut start, end, owner) in &self.0 {
+            let first = others.0.partition_point(|other| other.1 <= start);
+            for &(from, to, _) in others.0[first..].iter().take_while(|other| other.0 < end) {
+                if from > start {
+                    out.push((start, from, owner));
+                }
+                start = start.max(to);
+            }
+            if start < end {
+                out.push((start, end, owner));
+            }
+        }
+        Owners(out)
+    }
+
     /// In order of address.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64, Owner)> {
         self.0.iter().copied()
@@ -56,5 +74,12 @@ mod tests {
         ]);
         assert_eq!(owners.iter().collect::<Vec<_>>(), [(10, 20, tensor), (20, 32, array), (32, 40, array), (60, 70, tensor)]);
         assert_eq!(owners.bytes(), 40);
+    }
+    #[test]
+    fn what_others_have_is_cut_out() {
+        let of = |list: &[(u64, u64)]| Owners::new(list.iter().map(|&(start, end)| (start, end, Owner::Array)).collect());
+        let cut = of(&[(10, 50), (60, 70), (80, 90)]).without(&of(&[(0, 12), (20, 30), (45, 65), (80, 90)]));
+        assert_eq!(cut, of(&[(12, 20), (30, 45), (65, 70)]));
+        assert_eq!(of(&[(1, 2)]).without(&of(&[])), of(&[(1, 2)]));
     }
 }

@@ -99,7 +99,7 @@ impl<'a> Finder<'a> {
     ///
     /// # Errors
     /// Where there is no tensor, or none of the layouts fits.
-    pub fn read(mut self, window: &mut Window<'_>, layouts: &[Layout]) -> Result<Torch, Error> {
+    pub fn read(&mut self, window: &mut Window<'_>, layouts: &[Layout]) -> Result<Torch, Error> {
         for list in [&mut self.tensors, &mut self.storages] {
             list.sort_unstable();
         }
@@ -116,7 +116,7 @@ impl<'a> Finder<'a> {
         let storages =
             self.storages.iter().filter_map(|&at| Storage::read(window, &layout, at).map(|storage| (at, storage))).collect();
         let unread = self.tensors.len() - read.len();
-        Ok(Torch { layout, tensors: read, storages, nodes: self.nodes, classes: self.classes, unread })
+        Ok(Torch { layout, tensors: read, storages, nodes: std::mem::take(&mut self.nodes), unread })
     }
 
     fn layout(&self, window: &mut Window<'_>, layouts: &[Layout]) -> Option<Layout> {
@@ -159,8 +159,6 @@ pub struct Torch {
     pub storages: HashMap<u64, Storage>,
     /// All nodes of graphs, in order of address.
     pub nodes: Vec<Place>,
-    /// All classes of C++ objects, counted.
-    pub classes: Classes,
     /// Tensors that could not be read: sizes that are symbols, mostly.
     pub unread: usize,
 }

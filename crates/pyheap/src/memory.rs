@@ -1,0 +1,60 @@
+//! All private memory of a process, and its tensors: what can be said without a list of Python's objects.
+
+use crate::native::account::{Account, account};
+use crate::native::area::Areas;
+use crate::native::classes::Classes;
+use crate::native::owners::{Owner, Owners};
+use crate::native::resident::Resident;
+use crate::native::window::Window;
+use crate::torch::graph::{Attribution, Graph};
+use crate::torch::{self, Finder, Layout, Torch};
+use lowtide_remote::{Error, Image, Process};
+
+/// What one walk over the memory of a process tells.
+#[derive(Debug)]
+pub struct Memory {
+    /// Whose every resident page is. Storage of tensors is taken out already; [`Memory::arrays`] does the same for arrays.
+    pub account: Account,
+    /// C++ objects by class.
+    pub classes: Classes,
+    /// Tensors, or why there are none to be told.
+    pub torch: Result<Torch, torch::Error>,
+    /// Who holds which graph; empty without torch.
+    pub graphs: Attribution,
+    /// Bytes that were read.
+    pub bytes_read: u64,
+    resident: Resident,
+    tensors: Vec<(u64, u64, Owner)>,
+}
+
+impl Memory {
+    /// Walks the memory of a process, which should be held still: of one that runs, what changes meanwhile is told wrong or
+    /// not at all, and nothing worse happens. `layouts` are those of torch to be tried, [`torch::find::shipped`] mostly.
+    ///
+    /// # Errors
+    /// Where the process has ended, or may not be read.
+    pub fn look(process: &Process, image: &Image, layouts: &[Layout]) -> Result<Memory, Error> {
+        let areas = Areas::new(image.maps());
+        let resident = Resident::of(process, image.maps())?;
+        let threads = process.stack_pointers()?;
+        let mut window = Window::new(image);
+        let mut finder = Finder::new(areas);
+        let mut account = account(&mut window, areas, &resident, &threads, &mut |window, told| finder.told(window, told));
+        let torch = finder.read(&mut window, layouts);
+        let mut graphs = Attribution::default();
+        let mut tensors = Vec::new();
+        if let Ok(torch) = &torch {
+            graphs = Graph::read(&mut window, torch).attribute(torch);
+            tensors = torch.stretches();
+            account.own(&Owners::new(tensors.clone()), &resident);
+        }
+        Ok(Memory { account, classes: finder.classes, torch, graphs, bytes_read: window.bytes_read(), resident, tensors })
+    }
+
+    /// Takes the data of arrays out of the account: start and end of each. What is a tensor's stays one.
+    pub fn arrays(&mut self, arrays: impl Iterator<Item = (u64, u64)>) {
+        let arrays = arrays.map(|(start, end)| (start, end, Owner::Array));
+        let owners = Owners::new(arrays.collect()).without(&Owners::new(self.tensors.clone()));
+        self.account.own(&owners, &self.resident);
+    }
+}
