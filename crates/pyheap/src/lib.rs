@@ -4,6 +4,7 @@
 //! * [`Census`] counts every live object once: a walk ([`Root`]s first) over what each object refers to ([`visit`]);
 //! * [`native`] is the memory below the objects, [`torch`] the tensors among them.
 
+pub mod budget;
 mod census;
 mod error;
 pub mod memory;
@@ -18,6 +19,7 @@ pub mod types;
 pub mod visit;
 mod walk;
 
+pub use budget::{Budget, Part};
 pub use census::{Census, Total};
 pub use error::{Error, Version};
 pub use paths::{Function, Path, Place, Step, StepName};

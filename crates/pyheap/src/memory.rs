@@ -51,6 +51,11 @@ impl Memory {
         Ok(Memory { account, classes: finder.classes, torch, graphs, bytes_read: window.bytes_read(), resident, tensors })
     }
 
+    /// Which pages are resident.
+    pub fn resident(&self) -> &Resident {
+        &self.resident
+    }
+
     /// Takes the data of arrays out of the account: start and end of each. What is a tensor's stays one.
     pub fn arrays(&mut self, arrays: impl Iterator<Item = (u64, u64)>) {
         let arrays = arrays.map(|(start, end)| (start, end, Owner::Array));

@@ -67,7 +67,7 @@ fn tensors_are_as_torch_says(look: &Look) {
 
 fn value(torch: &Torch, t: &lowtide_pyheap::torch::Tensor) -> Value {
     json!({
-        "python": t.python, "impl": t.address, "shape": t.shape, "strides": t.strides, "offset": t.offset,
+        "python": t.python, "held": t.held, "impl": t.address, "shape": t.shape, "strides": t.strides, "offset": t.offset,
         "dtype": dtype::name(t.dtype), "device": dtype::device(t.device), "requires_grad": t.requires_grad,
         "grad_fn": t.grad_fn.is_some(), "grad": t.grad.is_some(), "storage": t.storage,
         "bytes": torch.storage(t).map_or(0, |s| s.bytes),
@@ -99,6 +99,7 @@ fn a_small_view_that_pins_a_large_storage_is_named(look: &Look) {
         layout: torch.layout.clone(),
         storages: torch.storages.clone(),
         nodes: Vec::new(),
+        undefined: None,
         unread: 0,
     };
     let pinned = pinned(&alone)[0];

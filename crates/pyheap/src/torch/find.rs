@@ -109,14 +109,15 @@ impl<'a> Finder<'a> {
         }
         let layout = self.layout(window, layouts).ok_or(Error::Layout { tensors: self.tensors.len() })?;
         let mut read: Vec<Tensor> = self.tensors.iter().filter_map(|&at| Tensor::read(window, &layout, at)).collect();
+        // "No tensor" is a tensor of its own kind, which lies in the library: the gradient of all that have none.
+        let undefined = read.iter().filter_map(|tensor| tensor.grad).find(|grad| self.tensors.binary_search(grad).is_err());
         for tensor in &mut read {
-            // "No gradient" is a tensor of its own kind, which lies in the library.
             tensor.grad = tensor.grad.filter(|grad| self.tensors.binary_search(grad).is_ok());
         }
         let storages =
             self.storages.iter().filter_map(|&at| Storage::read(window, &layout, at).map(|storage| (at, storage))).collect();
         let unread = self.tensors.len() - read.len();
-        Ok(Torch { layout, tensors: read, storages, nodes: std::mem::take(&mut self.nodes), unread })
+        Ok(Torch { layout, tensors: read, storages, nodes: std::mem::take(&mut self.nodes), undefined, unread })
     }
 
     fn layout(&self, window: &mut Window<'_>, layouts: &[Layout]) -> Option<Layout> {
@@ -159,6 +160,8 @@ pub struct Torch {
     pub storages: HashMap<u64, Storage>,
     /// All nodes of graphs, in order of address.
     pub nodes: Vec<Place>,
+    /// Address of the tensor that stands for "none".
+    pub undefined: Option<u64>,
     /// Tensors that could not be read: sizes that are symbols, mostly.
     pub unread: usize,
 }

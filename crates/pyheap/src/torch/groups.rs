@@ -18,7 +18,7 @@ pub struct Kind {
     pub requires_grad: bool,
     /// Whether they drag a graph along.
     pub grad_fn: bool,
-    /// Whether Python has them; else only C++ does.
+    /// Whether Python refers to them; else only C++ does.
     pub python: bool,
 }
 
@@ -64,7 +64,7 @@ impl Kind {
             device: dtype::device(tensor.device),
             requires_grad: tensor.requires_grad,
             grad_fn: tensor.grad_fn.is_some(),
-            python: tensor.python.is_some(),
+            python: tensor.held,
         }
     }
 }
@@ -73,7 +73,7 @@ impl Kind {
 pub fn groups(torch: &Torch) -> Vec<Group> {
     let mut groups: HashMap<Kind, Group> = HashMap::new();
     let mut counted = HashSet::new();
-    let (python, other): (Vec<_>, Vec<_>) = torch.tensors.iter().partition(|tensor| tensor.python.is_some());
+    let (python, other): (Vec<_>, Vec<_>) = torch.tensors.iter().partition(|tensor| tensor.held);
     for tensor in python.into_iter().chain(other) {
         let kind = Kind::of(tensor);
         let storage = torch.storage(tensor).filter(|storage| counted.insert(storage.address));

@@ -82,6 +82,12 @@ impl Layout {
         Some(layout)
     }
 
+    /// Whether a tensor and its Python object hold each other by counted references, instead of one of them owning the other
+    /// by a flag. The change came with a shorter Python object (seen in 2.15).
+    pub fn counts_python(&self) -> bool {
+        self.python_impl == 16
+    }
+
     /// Whether the fields of a node are known.
     pub fn knows_nodes(&self) -> bool {
         self.edges != 0 && matches!(self.edge_bytes, 16 | 24)

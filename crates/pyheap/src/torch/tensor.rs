@@ -15,6 +15,9 @@ pub struct Tensor {
     pub address: u64,
     /// Its Python object, where it has one.
     pub python: Option<u64>,
+    /// Whether Python refers to that object. Else C++ alone keeps both, as a graph keeps what it saved, and the object waits
+    /// for somebody to ask for it again.
+    pub held: bool,
     /// Its storage, where it has one.
     pub storage: Option<u64>,
     /// Sizes of the dimensions.
@@ -50,6 +53,9 @@ pub struct Storage {
     pub bytes: u64,
 }
 
+/// The lowest bit of the pointer to the Python object says that C++ owns the object, which no one in Python refers to.
+const OWNED: u64 = 1;
+
 impl Tensor {
     /// Reads the tensor at `address`; `None` where what lies there is none.
     pub fn read(window: &mut Window<'_>, layout: &Layout, address: u64) -> Option<Tensor> {
@@ -77,6 +83,7 @@ impl Tensor {
         let mut tensor = Tensor {
             address,
             python: pointer(word(layout.pyobj)?),
+            held: false,
             storage: pointer(word(layout.storage)?),
             shape,
             strides,
@@ -89,6 +96,16 @@ impl Tensor {
             grad: None,
             autograd: true,
         };
+        if let Some(object) = tensor.python {
+            tensor.held = if layout.counts_python() {
+                // What C++ shares holds one reference to the object; all others are Python's.
+                let counts = word(8)? as u32;
+                let references = u32::from_le_bytes(window.peek(object)?);
+                references > u32::from(counts > 1)
+            } else {
+                word(layout.pyobj)? & OWNED == 0
+            };
+        }
         if meta != 0 {
             tensor.autograd(&window.bytes(meta, REACH as usize), layout);
         }

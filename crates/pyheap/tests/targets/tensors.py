@@ -74,20 +74,33 @@ def graph(t):
     return len(seen), saved
 
 
+def held(tensors):
+    """Those that some other object refers to. A graph's saved tensors have Python objects too, which nobody refers to."""
+    wanted = {id(t) for t in tensors}
+    found = set()
+    for o in gc.get_objects():
+        if o is not tensors:
+            found.update(id(r) for r in gc.get_referents(o) if id(r) in wanted)
+    return found
+
+
 gc.collect()
 tensors = [o for o in gc.get_objects() if isinstance(o, torch.Tensor)]
 said = {"graphs": {}}
-mine = {storage(t)[0] for t in tensors}
+python = held(tensors)
+mine = {storage(t)[0] for t in tensors if id(t) in python}
 for name, t in [("total", total)] + [(f"kept{i}", k) for i, k in enumerate(kept)]:
     count, saved = graph(t)
     said["graphs"][name] = {"impl": t._cdata, "nodes": count, "saved": sum(n for k, n in saved.items() if k not in mine), "saved_storages": [k for k in saved if k not in mine]}
 gc.collect()
 # Only now: what a node saved becomes a Python object when it is looked at, and stays one.
 tensors = [o for o in gc.get_objects() if isinstance(o, torch.Tensor)]
-said["tensors"] = [say(t) for t in tensors]
+del t
+python = held(tensors)
+said["tensors"] = [dict(say(t), held=id(t) in python) for t in tensors]
 said["small"] = small._cdata
 said["torch"] = torch.__version__
-del tensors, t, saved
+del tensors, saved
 gc.collect()
 print(json.dumps(said), flush=True)
 sys.stdin.read()
