@@ -13,9 +13,11 @@ use lowtide_ingest::Hints;
 use lowtide_model::Event;
 
 mod marks;
+mod python;
 mod record;
 
 pub use marks::marks;
+pub use python::python;
 pub use record::record;
 
 #[allow(dead_code, missing_docs)]

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-const TARGETS: [(&str, fn(&[u8])); 6] = [
+const TARGETS: [(&str, fn(&[u8])); 7] = [
     ("ingest", lowtide_fuzz::ingest),
     ("verdict", lowtide_fuzz::verdict),
     ("record", lowtide_fuzz::record),
     ("kernel", lowtide_fuzz::kernel),
+    ("python", lowtide_fuzz::python),
     ("config", lowtide_fuzz::config),
     ("marks", lowtide_fuzz::marks),
 ];

@@ -78,11 +78,13 @@ impl<'f, 'p> Finder<'f, 'p> {
     /// What adds to any of these places.
     pub fn adding(&self, holder: &Holder, aliases: &[Alias<'p>], certainty: Certainty, bounds: &Bounds<'_, 'p>) -> Vec<Ranked> {
         // Reading a key that is missing adds it.
-        let by_reading = matches!(holder.grows.type_name(), "defaultdict");
+        let by_reading = matches!(holder.grows.type_name(), "defaultdict" | "Counter");
+        // Setting an item of a list makes it no longer.
+        let fixed = matches!(holder.grows.type_name(), "list" | "deque" | "ndarray" | "Tensor" | "array" | "bytearray");
         let mut found = Vec::new();
         for alias in aliases {
             for op in at(&self.ops.adds, alias.at) {
-                if is_reader(op) && !by_reading {
+                if is_reader(op) && !by_reading || op.what == Kind::Item && fixed {
                     continue;
                 }
                 let mut ranked = self.ranked(op, alias, certainty);

@@ -33,6 +33,7 @@ pub(super) fn find<'p>(finder: &Finder<'_, 'p>, aliases: &[Alias<'p>]) -> Vec<Ra
                     block: assign.block,
                     offset: assign.target.start(),
                     key: None,
+                    container: Some(assign.target),
                 };
                 found.push(finder.ranked(&op, alias, Certainty::Traced));
             }

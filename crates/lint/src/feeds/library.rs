@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use super::bounds::site;
+use super::bounds::{at, site};
 use super::find::{Finder, Ranked, is_users};
 use super::ops::{Op, is_hook, name_of};
 use super::target::Library;
 use super::{Certainty, Kind};
-use crate::flow::{Alias, At};
+use crate::flow::{Alias, At, Place};
 use crate::model::{Bound, Expr, Ranged};
 
 /// Methods that give or take, and never make an object larger.
@@ -56,6 +56,9 @@ pub(super) fn reach<'p>(finder: &Finder<'_, 'p>, object: &Library<'p>, found: &m
     add_callers(finder, &mut names);
     let calls = user_calls(finder, object, &names);
     if found.is_empty() {
+        *found = own_attribute(finder, object);
+    }
+    if found.is_empty() {
         *found = calls;
         return;
     }
@@ -64,6 +67,36 @@ pub(super) fn reach<'p>(finder: &Finder<'_, 'p>, object: &Library<'p>, found: &m
         each.statement.via = sites.clone();
         each.statement.repeated |= calls.iter().any(|call| call.statement.repeated);
     }
+}
+
+/// What adds to an attribute that the user's program itself put on the library's object: `model.history.append(x)`.
+fn own_attribute<'p>(finder: &Finder<'_, 'p>, object: &Library<'p>) -> Vec<Ranked> {
+    let Some(name) = finder.flow.attribute_name(&object.attribute) else { return Vec::new() };
+    let aliases = finder.flow.aliases(&object.seeds, false);
+    let wanted = At { place: Place::Unknown(name), depth: object.depth };
+    let ops = at(&finder.ops.adds, wanted).filter(|op| {
+        let Some(owner) = op.container.and_then(owner_of) else { return false };
+        let places = finder.flow.places(op.file, op.scope, owner);
+        aliases.iter().any(|alias| places.contains(&alias.at))
+    });
+    ops.filter(|op| op.what != Kind::Item || op.key.is_some()).map(|op| finder.described(op, Certainty::Traced)).collect()
+}
+
+/// The object whose attribute an expression reads, below items: `m` of `m.rows[k].get(0)`.
+fn owner_of(expr: &Expr) -> Option<&Expr> {
+    let mut at = expr;
+    for _ in 0..8 {
+        at = match at {
+            Expr::Subscript(each) => &each.value,
+            Expr::Call(call) => match &*call.func {
+                Expr::Attribute(method) => &method.value,
+                _ => return None,
+            },
+            Expr::Attribute(each) => return Some(&each.value),
+            _ => return None,
+        };
+    }
+    None
 }
 
 /// The methods of the library that call those which add.
@@ -124,8 +157,16 @@ fn described<'p>(
     file: crate::program::FileId,
     alias: &Alias<'p>,
 ) -> Ranked {
-    let op =
-        Op { at: alias.at, what: Kind::Call, file, scope: call.scope, block: call.block, offset: call.call.start(), key: None };
+    let op = Op {
+        at: alias.at,
+        what: Kind::Call,
+        file,
+        scope: call.scope,
+        block: call.block,
+        offset: call.call.start(),
+        key: None,
+        container: None,
+    };
     let mut ranked = finder.described(&op, Certainty::Traced);
     ranked.steps = alias.steps;
     ranked.statement.via = alias.site.iter().map(|(file, offset)| site(finder.flow, *file, *offset)).collect();

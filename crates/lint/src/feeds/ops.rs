@@ -23,13 +23,15 @@ pub(super) struct Op<'p, What> {
     pub offset: TextSize,
     /// The key of an entry.
     pub key: Option<&'p Expr>,
+    /// How the container is written.
+    pub container: Option<&'p Expr>,
 }
 
 impl<'p, What> Op<'p, What> {
     /// The same place, with something else that happens there.
     pub fn with<Other>(&self, what: Other) -> Op<'p, Other> {
-        let Self { at, file, scope, block, offset, key, .. } = *self;
-        Op { at, what, file, scope, block, offset, key }
+        let Self { at, file, scope, block, offset, key, container, .. } = *self;
+        Op { at, what, file, scope, block, offset, key, container }
     }
 }
 
@@ -79,14 +81,14 @@ struct Collector<'f, 'p> {
 impl<'p> Collector<'_, 'p> {
     fn add(&mut self, scope: ScopeId, block: BlockId, container: &'p Expr, kind: Kind, offset: TextSize, key: Option<&'p Expr>) {
         for at in self.flow.places(self.file, scope, container) {
-            let op = Op { at, what: kind, file: self.file, scope, block, offset, key };
+            let op = Op { at, what: kind, file: self.file, scope, block, offset, key, container: Some(container) };
             self.ops.adds.entry(at.place).or_default().push(op);
         }
     }
 
     fn lose(&mut self, scope: ScopeId, block: BlockId, container: &'p Expr, loss: Loss, offset: TextSize) {
         for at in self.flow.places(self.file, scope, container) {
-            let op = Op { at, what: loss, file: self.file, scope, block, offset, key: None };
+            let op = Op { at, what: loss, file: self.file, scope, block, offset, key: None, container: Some(container) };
             self.ops.losses.entry(at.place).or_default().push(op);
         }
     }
@@ -95,6 +97,13 @@ impl<'p> Collector<'_, 'p> {
         let Assign { target, value, scope, block, .. } = *assign;
         let offset = target.start();
         match assign.how {
+            // A missing key is made where the container makes it by reading.
+            Bound::Augmented(_) if target.is_subscript_expr() => {
+                if let Expr::Subscript(item) = target {
+                    self.add(scope, block, &item.value, Kind::Item, offset, None);
+                }
+                self.add(scope, block, target, Kind::Extend, offset, None);
+            }
             Bound::Augmented(Operator::Add | Operator::BitOr) => self.add(scope, block, target, Kind::Extend, offset, None),
             Bound::Augmented(_) => {}
             Bound::Whole | Bound::Part | Bound::Element | Bound::Entered => self.set(target, value, assign, offset),
@@ -129,7 +138,7 @@ impl<'p> Collector<'_, 'p> {
             self.add(scope, block, target, Kind::Rebuilt, offset, None);
         }
         for at in self.flow.places(self.file, scope, target) {
-            let op = Op { at, what: value, file: self.file, scope, block, offset, key: None };
+            let op = Op { at, what: value, file: self.file, scope, block, offset, key: None, container: Some(target) };
             self.ops.assigned.entry(at.place).or_default().push(op);
         }
     }

@@ -26,7 +26,7 @@ pub(super) fn find(finder: &Finder, holder: &Holder) -> Option<Result<Vec<Ranked
 /// One call somewhere, as a statement.
 fn statement(finder: &Finder, kind: Kind, file: FileId, scope: ScopeId, block: BlockId, offset: TextSize) -> Ranked {
     let nowhere = At { place: Place::Unknown(""), depth: 0 };
-    finder.described(&Op { at: nowhere, what: kind, file, scope, block, offset, key: None }, Certainty::Traced)
+    finder.described(&Op { at: nowhere, what: kind, file, scope, block, offset, key: None, container: None }, Certainty::Traced)
 }
 
 /// `@lru_cache(maxsize=None)`: the decorator, and where the function is called.

@@ -29,6 +29,8 @@ pub(super) struct Library<'p> {
     pub class: Option<ClassRef>,
     /// The attribute that grows.
     pub attribute: String,
+    /// How many items below it.
+    pub depth: u32,
 }
 
 impl<'p> Target<'p> {
@@ -144,12 +146,13 @@ fn class_by_path(flow: &Flow, holder: &Holder, at: usize) -> Option<ClassId> {
 
 /// The user's places of the object whose attribute it is.
 fn library_object<'p>(flow: &Flow<'p>, holder: &Holder, at: usize, name: &str, class: Option<&ClassRef>) -> Option<Library<'p>> {
+    let depth = u32::try_from(holder.path.len() - at - 1).unwrap_or(u32::MAX);
     let before = Holder { path: holder.path[..at].to_vec(), root: holder.root.clone(), grows: Grows::Value };
     let seeds = if at == 0 { Vec::new() } else { Target::of(flow, &before).ok()?.seeds };
     if seeds.is_empty() && class.is_none() {
         return None;
     }
-    Some(Library { seeds, class: class.cloned(), attribute: name.to_owned() })
+    Some(Library { seeds, class: class.cloned(), attribute: name.to_owned(), depth })
 }
 
 type Local = Option<(FileId, ScopeId)>;
@@ -175,18 +178,15 @@ fn variable<'p>(flow: &Flow<'p>, root: &Root, name: &str) -> Result<(Place<'p>, 
         _ => return Err(format!("`{name}` is no variable")),
     };
     let model = flow.models.of(file);
-    let owner =
-        model.owner(scope, name).ok_or_else(|| format!("{} binds no variable `{name}` there", model.source.path().display()))?;
     // An imported object is the other file's.
-    let imported = model.scope(owner).bindings(name).iter().find_map(|binding| match &binding.kind {
-        BindingKind::Import { path, level } => Some(format!("{}{path}", ".".repeat(*level as usize))),
-        _ => None,
-    });
-    if let Some((to, rest)) = imported.as_deref().and_then(|path| flow.models.import(file, path))
-        && let Some((rest, _)) = flow.models.of(to).scope(ScopeId::MODULE).names.get_key_value(rest)
+    let imported = flow.models.named(file, scope, &[name]).filter(|(to, ..)| *to != file);
+    if let Some((to, owner, name)) = imported
+        && let Some((name, _)) = flow.models.of(to).scope(owner).names.get_key_value(name.as_str())
     {
-        return Ok((Place::Variable(to, ScopeId::MODULE, rest), None));
+        return Ok((flow.variable(to, owner, name), None));
     }
+    let unbound = || format!("{} binds no variable `{name}` there", model.source.path().display());
+    let owner = model.owner(scope, name).ok_or_else(unbound)?;
     let names = &model.scope(owner).names;
     let (name, _) = names.get_key_value(name).ok_or_else(|| format!("no variable `{name}`"))?;
     Ok((flow.variable(file, owner, name), local.then_some((file, owner))))

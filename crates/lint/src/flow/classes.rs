@@ -1,5 +1,6 @@
 //! The classes of a program: who inherits from whom, and what class an expression's value has.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use super::{Flow, Place};
@@ -17,6 +18,24 @@ pub struct ClassId {
 
 /// How far types are followed: `a = b; b = c(); def c(): return D()` are three steps.
 const MAX_STEPS: usize = 6;
+/// Expressions that are looked at for one type. Without it a program that assigns each of many attributes from each of
+/// the others would be followed for ever.
+const MAX_LOOKS: usize = 200;
+
+/// What is left of both.
+#[derive(Clone, Copy)]
+struct Budget<'b> {
+    steps: usize,
+    looks: &'b Cell<usize>,
+}
+
+impl Budget<'_> {
+    /// One step further; none where the budget is used up.
+    fn step(self) -> Option<Self> {
+        self.looks.set(self.looks.get().checked_sub(1)?);
+        Some(Self { steps: self.steps.checked_sub(1)?, ..self })
+    }
+}
 
 /// Who inherits from whom.
 #[derive(Debug, Default)]
@@ -107,11 +126,11 @@ impl<'p> Flow<'p> {
     /// The class of an expression's value, where the program says so.
     #[must_use]
     pub fn class_of(&self, file: FileId, scope: ScopeId, expr: &Expr) -> Option<ClassId> {
-        self.class_within(file, scope, expr, MAX_STEPS)
+        self.class_within(file, scope, expr, Budget { steps: MAX_STEPS, looks: &Cell::new(MAX_LOOKS) })
     }
 
-    fn class_within(&self, file: FileId, scope: ScopeId, expr: &Expr, steps: usize) -> Option<ClassId> {
-        let steps = steps.checked_sub(1)?;
+    fn class_within(&self, file: FileId, scope: ScopeId, expr: &Expr, budget: Budget) -> Option<ClassId> {
+        let budget = budget.step()?;
         if let Some(class) = self.own_class(file, scope, expr) {
             return Some(class);
         }
@@ -121,44 +140,44 @@ impl<'p> Flow<'p> {
                     let owner = self.models.of(file).owner(scope, name.id.as_str())?;
                     Some((file, owner, name.id.to_string()))
                 })?;
-                self.class_of_variable(file, owner, &name, steps)
+                self.class_of_variable(file, owner, &name, budget)
             }
             Expr::Attribute(attribute) => {
                 if let Some((file, owner, name)) = self.models.definition(file, scope, expr)
                     && !self.models.of(file).scope(owner).is_class()
                 {
-                    return self.class_of_variable(file, owner, &name, steps);
+                    return self.class_of_variable(file, owner, &name, budget);
                 }
-                let class = self.class_within(file, scope, &attribute.value, steps)?;
-                self.class_of_attribute(class, attribute.attr.as_str(), steps)
+                let class = self.class_within(file, scope, &attribute.value, budget)?;
+                self.class_of_attribute(class, attribute.attr.as_str(), budget)
             }
             Expr::Call(call) => {
                 if let Some((file, scope)) = self.models.class(file, scope, &call.func) {
                     return Some(ClassId { file, scope });
                 }
-                let (file, function) = self.callee_within(file, scope, &call.func, steps)?;
-                self.class_of_result(file, function, steps)
+                let (file, function) = self.callee_within(file, scope, &call.func, budget)?;
+                self.class_of_result(file, function, budget)
             }
-            Expr::If(each) => {
-                self.class_within(file, scope, &each.body, steps).or_else(|| self.class_within(file, scope, &each.orelse, steps))
-            }
-            Expr::BoolOp(each) => each.values.iter().find_map(|value| self.class_within(file, scope, value, steps)),
-            Expr::Named(each) => self.class_within(file, scope, &each.value, steps),
-            Expr::Await(each) => self.class_within(file, scope, &each.value, steps),
-            Expr::Subscript(each) => self.class_of_elements(file, scope, &each.value, steps),
+            Expr::If(each) => self
+                .class_within(file, scope, &each.body, budget)
+                .or_else(|| self.class_within(file, scope, &each.orelse, budget)),
+            Expr::BoolOp(each) => each.values.iter().find_map(|value| self.class_within(file, scope, value, budget)),
+            Expr::Named(each) => self.class_within(file, scope, &each.value, budget),
+            Expr::Await(each) => self.class_within(file, scope, &each.value, budget),
+            Expr::Subscript(each) => self.class_of_elements(file, scope, &each.value, budget),
             _ => None,
         }
     }
 
-    fn class_of_variable(&self, file: FileId, owner: ScopeId, name: &str, steps: usize) -> Option<ClassId> {
+    fn class_of_variable(&self, file: FileId, owner: ScopeId, name: &str, budget: Budget) -> Option<ClassId> {
         let model = self.models.of(file);
         let bindings = model.scope(owner).bindings(name);
         if let Some(class) = bindings.iter().find_map(|binding| self.class_of_parameter(file, owner, binding)) {
             return Some(class);
         }
         self.variables.get(&(file, owner, name))?.iter().find_map(|(file, assign)| match assign.how {
-            Bound::Whole | Bound::Entered => self.class_within(*file, assign.scope, assign.value, steps),
-            Bound::Element => self.class_of_elements(*file, assign.scope, assign.value, steps),
+            Bound::Whole | Bound::Entered => self.class_within(*file, assign.scope, assign.value, budget),
+            Bound::Element => self.class_of_elements(*file, assign.scope, assign.value, budget),
             Bound::Part | Bound::Augmented(_) => None,
         })
     }
@@ -189,17 +208,17 @@ impl<'p> Flow<'p> {
         }
     }
 
-    fn class_of_attribute(&self, class: ClassId, name: &str, steps: usize) -> Option<ClassId> {
+    fn class_of_attribute(&self, class: ClassId, name: &str, budget: Budget) -> Option<ClassId> {
         self.classes.ancestors(class).iter().find_map(|class| {
             let assigned = self.attributes.get(&(*class, name)).into_iter().flatten();
             let found = assigned
                 .filter(|(_, assign)| assign.how == Bound::Whole)
-                .find_map(|(file, assign)| self.class_within(*file, assign.scope, assign.value, steps));
-            found.or_else(|| self.class_of_variable(class.file, class.scope, name, steps))
+                .find_map(|(file, assign)| self.class_within(*file, assign.scope, assign.value, budget));
+            found.or_else(|| self.class_of_variable(class.file, class.scope, name, budget))
         })
     }
 
-    fn class_of_result(&self, file: FileId, function: ScopeId, steps: usize) -> Option<ClassId> {
+    fn class_of_result(&self, file: FileId, function: ScopeId, budget: Budget) -> Option<ClassId> {
         let model = self.models.of(file);
         if let ScopeKind::Function(definition) = model.scope(function).kind
             && let Some(annotation) = &definition.returns
@@ -208,30 +227,31 @@ impl<'p> Flow<'p> {
             return Some(class);
         }
         let results = model.results.iter().filter(|result| result.scope == function && !result.yielded);
-        results.take(8).find_map(|result| self.class_within(file, result.scope, result.value, steps))
+        results.take(8).find_map(|result| self.class_within(file, result.scope, result.value, budget))
     }
 
     /// The class of the object at a variable, or of its elements.
     #[must_use]
     pub fn class_at(&self, place: Place<'p>, elements: bool) -> Option<ClassId> {
         let Place::Variable(file, owner, name) = place else { return None };
+        let budget = Budget { steps: MAX_STEPS, looks: &Cell::new(MAX_LOOKS) };
         if !elements {
-            return self.class_of_variable(file, owner, name, MAX_STEPS);
+            return self.class_of_variable(file, owner, name, budget);
         }
         let assigned = self.variables.get(&(file, owner, name))?.iter().filter(|(_, assign)| assign.how == Bound::Whole);
-        assigned.take(4).find_map(|(file, assign)| self.class_of_elements(*file, assign.scope, assign.value, MAX_STEPS))
+        assigned.take(4).find_map(|(file, assign)| self.class_of_elements(*file, assign.scope, assign.value, budget))
     }
 
     /// The class of an attribute's value.
     #[must_use]
     pub fn class_of_attribute_of(&self, class: ClassId, name: &str) -> Option<ClassId> {
-        self.class_of_attribute(class, name, MAX_STEPS)
+        self.class_of_attribute(class, name, Budget { steps: MAX_STEPS, looks: &Cell::new(MAX_LOOKS) })
     }
 
     /// The class of the elements of a display or a comprehension, through a variable or an attribute.
-    fn class_of_elements(&self, file: FileId, scope: ScopeId, container: &Expr, steps: usize) -> Option<ClassId> {
-        let steps = steps.checked_sub(1)?;
-        let of = |expr: &Expr| self.class_within(file, scope, expr, steps);
+    fn class_of_elements(&self, file: FileId, scope: ScopeId, container: &Expr, budget: Budget) -> Option<ClassId> {
+        let budget = budget.step()?;
+        let of = |expr: &Expr| self.class_within(file, scope, expr, budget);
         match container {
             Expr::List(list) => list.elts.iter().find_map(of),
             Expr::Tuple(tuple) => tuple.elts.iter().find_map(of),
@@ -241,19 +261,19 @@ impl<'p> Flow<'p> {
             Expr::SetComp(each) => of(&each.elt),
             Expr::Generator(each) => of(&each.elt),
             Expr::DictComp(each) => of(&each.value),
-            Expr::Call(call) => call.arguments.args.first().and_then(|first| self.class_of_elements(file, scope, first, steps)),
+            Expr::Call(call) => call.arguments.args.first().and_then(|first| self.class_of_elements(file, scope, first, budget)),
             Expr::Name(name) => {
                 let owner = self.models.of(file).owner(scope, name.id.as_str())?;
                 let assigned = self.variables.get(&(file, owner, name.id.as_str()))?;
                 let whole = assigned.iter().filter(|(_, assign)| assign.how == Bound::Whole);
-                whole.take(4).find_map(|(file, assign)| self.class_of_elements(*file, assign.scope, assign.value, steps))
+                whole.take(4).find_map(|(file, assign)| self.class_of_elements(*file, assign.scope, assign.value, budget))
             }
             Expr::Attribute(attribute) => {
-                let class = self.class_within(file, scope, &attribute.value, steps)?;
+                let class = self.class_within(file, scope, &attribute.value, budget)?;
                 self.classes.ancestors(class).iter().find_map(|class| {
                     let assigned = self.attributes.get(&(*class, attribute.attr.as_str()))?;
                     let whole = assigned.iter().filter(|(_, assign)| assign.how == Bound::Whole);
-                    whole.take(4).find_map(|(file, assign)| self.class_of_elements(*file, assign.scope, assign.value, steps))
+                    whole.take(4).find_map(|(file, assign)| self.class_of_elements(*file, assign.scope, assign.value, budget))
                 })
             }
             _ => None,
@@ -263,10 +283,10 @@ impl<'p> Flow<'p> {
     /// The function or method that a call calls; a class gives its `__init__`.
     #[must_use]
     pub fn callee(&self, file: FileId, scope: ScopeId, func: &Expr) -> Option<(FileId, ScopeId)> {
-        self.callee_within(file, scope, func, MAX_STEPS)
+        self.callee_within(file, scope, func, Budget { steps: MAX_STEPS, looks: &Cell::new(MAX_LOOKS) })
     }
 
-    fn callee_within(&self, file: FileId, scope: ScopeId, func: &Expr, steps: usize) -> Option<(FileId, ScopeId)> {
+    fn callee_within(&self, file: FileId, scope: ScopeId, func: &Expr, budget: Budget) -> Option<(FileId, ScopeId)> {
         if let Some(function) = self.models.function(file, scope, func) {
             return Some(function);
         }
@@ -274,7 +294,7 @@ impl<'p> Flow<'p> {
             return self.method(ClassId { file, scope: class }, "__init__");
         }
         let Expr::Attribute(attribute) = func else { return None };
-        let class = self.class_within(file, scope, &attribute.value, steps)?;
+        let class = self.class_within(file, scope, &attribute.value, budget)?;
         // `super().m` begins above the class.
         let skip = usize::from(
             matches!(&*attribute.value, Expr::Call(call) if matches!(&*call.func, Expr::Name(name) if name.id.as_str() == "super")),

@@ -203,6 +203,7 @@ impl<'p> Edges<'_, 'p> {
         {
             let skip = self.is_method(to, function);
             self.arguments(file, call.scope, rest, to, function, skip);
+            self.keywords(file, call, to, function);
         }
     }
 

@@ -113,7 +113,7 @@ impl<'p> Flow<'p> {
                     return Some(Place::Instance(class));
                 }
                 let model = self.models.of(file);
-                let owner = model.owner(scope, name.id.as_str())?;
+                let Some(owner) = model.owner(scope, name.id.as_str()) else { return self.defined(file, scope, expr) };
                 let imported = model
                     .scope(owner)
                     .bindings(name.id.as_str())

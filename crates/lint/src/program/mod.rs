@@ -21,6 +21,9 @@ pub const MAX_FILES: usize = 400;
 /// Bytes of one program that are read, at most.
 pub const MAX_TOTAL_BYTES: usize = 32 << 20;
 
+/// Files that import a name from one another, until it is found.
+const MAX_HOPS: usize = 8;
+
 /// Index of a file in its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u32);
@@ -168,13 +171,19 @@ impl<'p> Models<'p> {
     #[must_use]
     pub fn definition(&self, file: FileId, scope: ScopeId, expr: &Expr) -> Option<(FileId, ScopeId, String)> {
         let parts = crate::model::dotted(expr)?;
-        self.named(file, scope, &parts, 8)
+        self.named(file, scope, &parts)
     }
 
-    fn named(&self, file: FileId, scope: ScopeId, parts: &[&str], hops: usize) -> Option<(FileId, ScopeId, String)> {
+    /// The same for the parts of a dotted name.
+    #[must_use]
+    pub fn named(&self, file: FileId, scope: ScopeId, parts: &[&str]) -> Option<(FileId, ScopeId, String)> {
+        self.named_within(file, scope, parts, MAX_HOPS)
+    }
+
+    fn named_within(&self, file: FileId, scope: ScopeId, parts: &[&str], hops: usize) -> Option<(FileId, ScopeId, String)> {
         let (first, rest) = parts.split_first()?;
         let model = self.of(file);
-        let owner = model.owner(scope, first)?;
+        let Some(owner) = model.owner(scope, first) else { return self.starred(file, parts, hops.checked_sub(1)?) };
         let binding = model.scope(owner).bindings(first).last()?;
         match &binding.kind {
             BindingKind::Import { path, level } => {
@@ -183,7 +192,7 @@ impl<'p> Models<'p> {
                 let whole = std::iter::once(path.as_str()).chain(rest.iter().copied()).collect::<Vec<_>>().join(".");
                 let (to, left) = self.import(file, &whole)?;
                 let left: Vec<&str> = left.split('.').filter(|part| !part.is_empty()).collect();
-                self.named(to, ScopeId::MODULE, &left, hops)
+                self.named_within(to, ScopeId::MODULE, &left, hops)
             }
             BindingKind::Class(class) if !rest.is_empty() => {
                 let member = model.scope(*class);
@@ -193,6 +202,16 @@ impl<'p> Models<'p> {
             _ if rest.is_empty() => Some((file, owner, (*first).to_owned())),
             _ => None,
         }
+    }
+
+    /// What a name means that only `from module import *` can have bound.
+    fn starred(&self, file: FileId, parts: &[&str], hops: usize) -> Option<(FileId, ScopeId, String)> {
+        self.of(file).scope(ScopeId::MODULE).bindings("*").iter().rev().find_map(|binding| {
+            let BindingKind::Import { path, level } = &binding.kind else { return None };
+            let path = format!("{}{path}", ".".repeat(*level as usize));
+            let (to, left) = self.import(file, path.strip_suffix(".*").or_else(|| path.strip_suffix('*'))?)?;
+            if left.is_empty() { self.named_within(to, ScopeId::MODULE, parts, hops) } else { None }
+        })
     }
 
     /// The class that an expression names.

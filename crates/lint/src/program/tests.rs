@@ -52,13 +52,7 @@ fn circles_end() {
     let program = program(&[("/p/a.py", "import b\nfrom b import x\nx.y\n"), ("/p/b.py", "from a import x\n")], "/p/a.py");
     let models = Models::new(&program);
     let a = program.by_path(Path::new("/p/a.py")).unwrap();
-    assert_eq!(models.bindings_resolve(a), None);
-}
-
-impl Models<'_> {
-    fn bindings_resolve(&self, file: FileId) -> Option<(FileId, ScopeId, String)> {
-        self.named(file, ScopeId::MODULE, &["x"], 8)
-    }
+    assert_eq!(models.named(a, ScopeId::MODULE, &["x"]), None);
 }
 
 #[test]

@@ -1,3 +1,4 @@
+#? slots: module:train.py slots = list
 #? anonymous: module:train.py trainer [] = list
 #? gone: module:train.py missing = list
 #? nofile: module:other.py x = list
@@ -12,3 +13,7 @@ for row in table:
     table.index(row)
     sorted(table).append(row)
     table[:2].append(row)
+slots = [None] * 10
+for at in range(1000):
+    slots[at % 10] = at
+    slots[at] = at

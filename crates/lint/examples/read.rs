@@ -1,0 +1,83 @@
+//! Reads every Python file below the given folders, each as a program of its own, and says how long it took.
+//!
+//!     cargo run --release -p lowtide-lint --example read -- FOLDER...
+
+#![allow(clippy::print_stdout)]
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use lowtide_lint::flow::Flow;
+use lowtide_lint::model::Model;
+use lowtide_lint::program::{Files, Models, Program, Rooted};
+use lowtide_lint::source::Source;
+
+fn main() {
+    let mut paths = Vec::new();
+    for argument in std::env::args().skip(1) {
+        walk(Path::new(&argument), &mut paths);
+    }
+    let files = Rooted::new("/");
+    let (mut bytes, mut refused) = (0, 0);
+    let (mut parse, mut model, mut flow) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+    let mut slowest: Vec<(Duration, PathBuf)> = Vec::new();
+    for path in &paths {
+        let Ok(content) = files.read(path) else { continue };
+        bytes += content.len();
+        let start = Instant::now();
+        match Source::parse(path, &content) {
+            Ok(source) => {
+                parse += start.elapsed();
+                let start = Instant::now();
+                std::hint::black_box(Model::new(&source));
+                model += start.elapsed();
+            }
+            Err(error) => {
+                refused += 1;
+                println!("{error}");
+            }
+        }
+        let program = Program::load(&Alone(&files, path), std::slice::from_ref(path), &[]);
+        let start = Instant::now();
+        let models = Models::new(&program);
+        std::hint::black_box(Flow::new(&models));
+        flow += start.elapsed();
+        slowest.push((start.elapsed(), path.clone()));
+    }
+    slowest.sort();
+    for (time, path) in slowest.iter().rev().take(3) {
+        println!("{:6} ms  {}", time.as_millis(), path.display());
+    }
+    println!(
+        "{} files, {} KiB, {refused} refused; parse {} ms, model {} ms, flow {} ms",
+        paths.len(),
+        bytes >> 10,
+        parse.as_millis(),
+        model.as_millis(),
+        flow.as_millis()
+    );
+}
+
+/// Only one file of all.
+struct Alone<'a>(&'a Rooted, &'a Path);
+
+impl Files for Alone<'_> {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        self.0.read(path)
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        path == self.1
+    }
+}
+
+fn walk(path: &Path, paths: &mut Vec<PathBuf>) {
+    if path.is_dir() {
+        let Ok(entries) = std::fs::read_dir(path) else { return };
+        let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        entries.sort();
+        entries.iter().filter(|entry| !entry.is_symlink()).for_each(|entry| walk(entry, paths));
+    } else if path.extension().is_some_and(|ending| ending == "py") {
+        paths.push(path.to_owned());
+    }
+}

@@ -1,0 +1,2 @@
+print "hello"
+except E, e:
