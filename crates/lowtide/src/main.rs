@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Command::Attach(args) => cli::attach::attach(args),
         Command::Report(args) => cli::report::report(args),
         Command::Doctor(args) => cli::doctor::doctor(&args),
+        Command::Causes(args) => cli::causes::causes(&args),
         Command::Demo(args) => cli::demo::demo(&args),
     };
     let code = result.unwrap_or_else(|failure| {

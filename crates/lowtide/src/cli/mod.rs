@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 pub mod attach;
+pub mod causes;
 pub mod demo;
 pub mod doctor;
 pub mod report;
@@ -34,6 +35,8 @@ pub enum Command {
     Report(report::Args),
     /// Say what can be seen on this machine, and what to do about what cannot
     Doctor(doctor::Args),
+    /// Say why training runs leak, and how to fix it: all causes, or one's page
+    Causes(causes::Args),
     /// Run a training that leaks, and watch lowtide find it
     Demo(demo::Args),
 }

@@ -1,0 +1,33 @@
+//! LT307: A cache is never cleared.
+
+use crate::{Cause, Container, Fix, Language, Live, Severity};
+use lowtide_lint::feeds::Kind;
+
+/// The page.
+pub(crate) const CAUSE: Cause = Cause {
+    id: "LT307",
+    name: "cache-without-bound",
+    title: "A cache is never cleared",
+    severity: Severity::Leak,
+    happens: "A dictionary on the model, on the data set or at module level answers repeated questions, and \
+                  nothing ever leaves it.",
+    keeps: "Every different key stays. With keys that never repeat (a step, a random crop, a tensor's id) it is a \
+                list in disguise.",
+    shows: "Growth that bends where keys repeat, and stops when all have been seen; a straight line where they do not.",
+    fix: Fix {
+        text: "Give it a bound, key it by what repeats, or clear it between epochs.",
+        language: Language::Python,
+        before: r#"self.cache[key] = value"#,
+        after: r#"self.cache[key] = value
+if len(self.cache) > 1000:
+    self.cache.pop(next(iter(self.cache)))"#,
+    },
+    harmless: "A cache whose keys are few: its ceiling can be computed.",
+    sources: &["zoo/44_feature_cache.py"],
+    signature: Some(signature),
+};
+
+/// How well what was seen in a run fits, of 100.
+fn signature(live: &Live) -> Option<u8> {
+    (live.statement == Some(Kind::Item) && live.container == Some(Container::Dict) && !live.has_graph()).then_some(65)
+}

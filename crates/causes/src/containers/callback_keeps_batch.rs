@@ -1,0 +1,31 @@
+//! LT305: Callbacks and closures keep what they refer to.
+
+use crate::{Cause, Fix, Language, Live, Severity};
+
+/// The page.
+pub(crate) const CAUSE: Cause = Cause {
+    id: "LT305",
+    name: "callback-keeps-batch",
+    title: "Callbacks and closures keep what they refer to",
+    severity: Severity::Leak,
+    happens: "A lambda or an inner function that uses the batch, the loss or the trainer is put into a list of \
+                  callbacks.",
+    keeps: "A closure holds every variable that it uses, for as long as it can be called.",
+    shows: "A list of functions that gets longer; behind each a batch.",
+    fix: Fix {
+        text: "Clear the list when it was fired; hand in what is needed as numbers; use weak references for the \
+                   trainer.",
+        language: Language::Python,
+        before: r#"self.callbacks.append(lambda: batch.mean())"#,
+        after: r#"mean = batch.mean().item()
+self.callbacks.append(lambda: mean)"#,
+    },
+    harmless: "A fixed set of callbacks made at the start.",
+    sources: &["https://docs.python.org/3/reference/executionmodel.html", "zoo/28_callback_closures.py"],
+    signature: Some(signature),
+};
+
+/// How well what was seen in a run fits, of 100.
+fn signature(live: &Live) -> Option<u8> {
+    (live.objects_named(&["function", "method", "partial", "cell"]) && live.adds_to_container()).then_some(88)
+}
