@@ -9,7 +9,7 @@ pub(crate) const CAUSE: Cause = Cause {
     title: "Samples are moved to the GPU in `__getitem__`",
     severity: Severity::Habit,
     happens: "`__getitem__` or the collate function calls `.cuda()` or `.to(device)`.",
-    keeps: "Each worker process gets a CUDA context of its own (300 to 500 MB on the card), and samples in the \
+    keeps: "With forked workers it fails. With spawned ones each process gets a CUDA context of its own (300 to 500 MB on the card), and samples in the \
                 queue lie on the GPU: prefetch x workers of them.",
     shows: "Several processes on the card, each with the same constant size.",
     fix: Fix {

@@ -17,7 +17,7 @@ pub(crate) const CAUSE: Cause = Cause {
     shows: "Memory climbs by the same amount at every step and falls back where the total is set to zero, mostly \
                 at the epoch's end. The nodes are C++ objects: a count of Python objects stays flat.",
     fix: Fix {
-        text: "Add the number, not the tensor.",
+        text: "Add the value without its graph: `detach()`, or `item()` where the wait for the GPU does not matter.",
         language: Language::Python,
         before: r#"total = 0
 for x, y in loader:

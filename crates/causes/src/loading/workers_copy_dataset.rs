@@ -7,7 +7,7 @@ pub(crate) const CAUSE: Cause = Cause {
     id: "LT401",
     name: "workers-copy-dataset",
     title: "DataLoader workers copy the data set page by page",
-    severity: Severity::Leak,
+    severity: Severity::Bounded,
     happens: "The data set holds many Python objects (a list of paths, of dicts), and workers read it.",
     keeps: "Workers are forked and share the parent's pages at first. Reading a Python object writes its reference \
                 count, and the kernel copies the page: every worker ends with a copy of its own.",
