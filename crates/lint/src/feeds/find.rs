@@ -91,9 +91,11 @@ impl<'f, 'p> Finder<'f, 'p> {
                 ranked.statement.bound = bounds.of(op);
                 found.push(ranked);
             }
-            if by_reading {
-                let inner = At { depth: alias.at.depth + 1, ..alias.at };
-                found.extend(at(&self.ops.adds, inner).map(|op| self.ranked(op, alias, certainty)));
+        }
+        if by_reading {
+            let seeds: Vec<At<'p>> = aliases.iter().map(|alias| At { depth: alias.at.depth + 1, ..alias.at }).collect();
+            for alias in self.flow.aliases(&seeds, true) {
+                found.extend(at(&self.ops.adds, alias.at).map(|op| self.ranked(op, &alias, certainty)));
             }
         }
         found

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 use super::place::MAX_DEPTH;
 use super::{At, Flow, Place};
-use crate::model::TextSize;
+use crate::model::{ScopeId, TextSize};
 use crate::program::FileId;
 
 /// Places that are visited for one object, at most: a program in which more places hold it is not understood anyway.
@@ -23,6 +23,8 @@ pub struct Alias<'p> {
     pub site: Option<(FileId, TextSize)>,
     /// The classes above and below have been looked at, or do not count.
     related: bool,
+    /// The function whose result it was, back inside it: its other callers get other objects.
+    inside: Option<(FileId, ScopeId)>,
 }
 
 /// How a place was reached.
@@ -34,22 +36,50 @@ pub enum Reach {
     Forward,
 }
 
+impl<'p> Alias<'p> {
+    /// Whether the object can go on from here to there. What a function made and returned to us it does not return to others.
+    fn may_leave(&self, to: Place<'p>) -> bool {
+        match (self.at.place, to) {
+            (Place::Result(..), _) if self.reach == Reach::Back && self.steps > 0 => false,
+            (_, Place::Result(file, function)) => self.inside != Some((file, function)),
+            _ => true,
+        }
+    }
+
+    /// Whether it cannot go everywhere from here.
+    fn is_held(&self) -> bool {
+        self.inside.is_some() || self.reach == Reach::Back && self.steps > 0 && matches!(self.at.place, Place::Result(..))
+    }
+
+    /// The function that we are back inside of at the next place.
+    fn inside_at(&self, next: Place<'p>) -> Option<(FileId, ScopeId)> {
+        let function = match self.at.place {
+            Place::Result(file, function) if self.reach == Reach::Back => Some((file, function)),
+            _ => self.inside,
+        };
+        function.filter(|function| matches!(next, Place::Variable(file, owner, _) if (file, owner) == *function))
+    }
+}
+
 impl<'p> Flow<'p> {
     /// All places that can hold the object at the given ones. `exact` says that the classes of the seeds' owners are known
     /// exactly, so that classes that inherit from them do not count.
     #[must_use]
     pub fn aliases(&self, seeds: &[At<'p>], exact: bool) -> Vec<Alias<'p>> {
-        let mut seen: HashSet<(At<'p>, Reach)> = HashSet::new();
+        let mut seen: HashSet<(At<'p>, Reach, bool)> = HashSet::new();
         let mut found: Vec<Alias<'p>> = Vec::new();
-        let mut queue: VecDeque<Alias<'p>> =
-            seeds.iter().map(|at| Alias { at: *at, reach: Reach::Back, steps: 0, site: None, related: exact }).collect();
+        let mut queue: VecDeque<Alias<'p>> = seeds
+            .iter()
+            .map(|at| Alias { at: *at, reach: Reach::Back, steps: 0, site: None, related: exact, inside: None })
+            .collect();
         while let Some(alias) = queue.pop_front() {
-            // What could be reached going back can be left in both directions.
-            let known = seen.contains(&(alias.at, Reach::Back)) || seen.contains(&(alias.at, alias.reach));
-            if known || found.len() >= MAX_STATES || alias.at.depth > MAX_DEPTH {
+            // What could be reached going back can be left in both directions, unless it is held inside a function.
+            let free = seen.contains(&(alias.at, Reach::Back, false));
+            let key = (alias.at, alias.reach, alias.is_held());
+            if free || seen.contains(&key) || found.len() >= MAX_STATES || alias.at.depth > MAX_DEPTH {
                 continue;
             }
-            seen.insert((alias.at, alias.reach));
+            seen.insert(key);
             found.push(alias);
             self.relatives(alias, &mut queue);
             self.step(alias, &mut queue);
@@ -77,10 +107,20 @@ impl<'p> Flow<'p> {
                 && !matches!(far.place, Place::Unknown(_))
             {
                 let at = At { depth: far.depth + below, ..far };
-                queue.push_back(Alias { at, reach, steps: alias.steps + 1, site: Some(site), related: false });
+                queue.push_back(Alias {
+                    at,
+                    reach,
+                    steps: alias.steps + 1,
+                    site: Some(site),
+                    related: false,
+                    inside: alias.inside_at(at.place),
+                });
             }
         };
         for edge in self.forward.get(&alias.at.place).into_iter().flatten() {
+            if !alias.may_leave(edge.to.place) {
+                continue;
+            }
             go(edge.from, edge.to, Reach::Forward, edge.site);
         }
         if alias.reach == Reach::Back {

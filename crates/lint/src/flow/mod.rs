@@ -76,7 +76,6 @@ impl<'p> Flow<'p> {
                         }
                     }
                     Expr::Attribute(attribute) => {
-                        self.attribute_names.insert(attribute.attr.as_str());
                         if let Some(class) = self.own_class(file, assign.scope, &attribute.value) {
                             self.attributes.entry((class, attribute.attr.as_str())).or_default().push((file, *assign));
                         }
@@ -84,14 +83,7 @@ impl<'p> Flow<'p> {
                     _ => {}
                 }
             }
-            // Attributes that are only ever read are named where they are called on.
-            for call in &model.calls {
-                if let Expr::Attribute(method) = &*call.call.func
-                    && let Expr::Attribute(attribute) = &*method.value
-                {
-                    self.attribute_names.insert(attribute.attr.as_str());
-                }
-            }
+            self.attribute_names.extend(&model.attributes);
             for scope in model.scopes.iter().filter(|scope| scope.is_class()) {
                 self.attribute_names.extend(scope.names.keys());
             }

@@ -31,6 +31,7 @@ fn aliases_of_x(text: &str) -> Vec<String> {
         })
         .collect();
     found.sort();
+    found.dedup();
     found
 }
 
@@ -52,6 +53,15 @@ fn attributes_are_shared_by_those_who_inherit_and_not_by_others() {
         "x = []\nclass A:\n    def __init__(self, r):\n        self.r = r\nclass B(A):\n    def g(self):\n        b = self.r\nclass C:\n    def g(self):\n        c = self.r\nA(x)\n",
     );
     assert_eq!(found, ["A.__init__:r", "A.r", "B.g:b", "B.r", "x"]);
+}
+
+#[test]
+fn what_a_function_makes_is_another_one_for_each_caller() {
+    let text = "def make():\n    rows = []\n    return rows\nx = make()\ny = make()\n";
+    assert_eq!(aliases_of_x(text), ["make()", "make:rows", "x"]);
+    // But not what it only hands out.
+    let text = "all = []\ndef give():\n    rows = all\n    return rows\nx = give()\ny = give()\n";
+    assert_eq!(aliases_of_x(text), ["all", "give()", "give:rows", "x", "y"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The one walk over the tree that fills a model.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_pattern, walk_stmt};
 use ruff_python_ast::{Comprehension, ExceptHandler, Expr, Parameters, Pattern, Stmt, StmtClassDef, StmtFunctionDef, TypeParams};
@@ -24,6 +24,7 @@ pub(super) fn build(source: &Source) -> Model<'_> {
         assigns: Vec::new(),
         calls: Vec::new(),
         results: Vec::new(),
+        attributes: HashSet::new(),
         deletes: Vec::new(),
     };
     let mut builder =
@@ -397,6 +398,10 @@ impl<'a> Builder<'a> {
         match expr {
             Expr::Call(call) => {
                 self.model.calls.push(Call { call, statement: self.statement, block: self.block, scope: self.scope });
+                walk_expr(self, expr);
+            }
+            Expr::Attribute(attribute) => {
+                self.model.attributes.insert(attribute.attr.as_str());
                 walk_expr(self, expr);
             }
             Expr::Named(named) => {

@@ -11,6 +11,8 @@ mod fact;
 mod name;
 mod scope;
 
+use std::collections::HashSet;
+
 pub use block::{Block, BlockId, BlockKind};
 pub use element::elements_of;
 pub use fact::{Assign, Bound, Call, Delete, Result};
@@ -36,6 +38,8 @@ pub struct Model<'a> {
     pub calls: Vec<Call<'a>>,
     /// Every `return` and `yield` with a value.
     pub results: Vec<Result<'a>>,
+    /// The name of every attribute that is read or written.
+    pub attributes: HashSet<&'a str>,
     /// Every `del`.
     pub deletes: Vec<Delete<'a>>,
 }
