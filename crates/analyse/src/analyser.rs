@@ -12,7 +12,7 @@ use crate::growth::{Assessment, assess};
 use crate::judge::Ask;
 use crate::marks::Marks;
 use crate::pyramid::Pyramid;
-use crate::series::{Store, Track};
+use crate::series::Store;
 use crate::{explain, hypotheses, roles, summary};
 
 /// Takes a run's events in order and gives a report at any time.
@@ -277,8 +277,15 @@ impl Analyser {
             numbers.insert("pid".to_owned(), f64::from(track.process.pid));
             numbers.insert("held".to_owned(), track.bytes() as f64);
         }
-        finding.oom =
-            Some(OomForecast { limit: limit.to_owned(), limit_bytes, seconds: None, steps: None, epoch: None, numbers });
+        finding.oom = Some(OomForecast {
+            limit: limit.to_owned(),
+            limit_bytes,
+            seconds: None,
+            steps: None,
+            epoch: None,
+            round: None,
+            numbers,
+        });
         finding.evidence.push(format!("the kernel's count of such kills rose by {counted} while it was watched"));
         finding.evidence.extend(self.foretold(end.t_s));
         finding.process = explain::reference(self, holder.map(|t| t.process.id));
@@ -328,9 +335,9 @@ impl Analyser {
         ended || self.info.as_ref().is_some_and(|info| info.mode == Mode::Import)
     }
 
-    /// It lives, or went down with the run.
-    pub(crate) fn counts(&self, track: &Track) -> bool {
-        track.ended_s.is_none() || track.last_s > self.last_s - 10.0_f64.min(0.15 * self.last_s).max(3.0)
+    /// The time of the last measurement, seconds.
+    pub(crate) fn last_s(&self) -> f64 {
+        self.last_s
     }
 
     /// Growth of the whole tree's memory with shared pages counted once, where it could be measured: bytes per second

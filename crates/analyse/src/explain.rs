@@ -94,6 +94,7 @@ fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding
         bytes_per_step: None,
         bytes_per_cycle: (period > 0.0).then_some(rate * period),
         bytes_per_epoch: None,
+        bytes_per_round: None,
         ci95: [(rate - half).max(0.0), rate + half],
         per: Cycle::Second,
         live_bytes_per_step: None,
@@ -325,7 +326,8 @@ fn overhead(run: &Analyser, assessment: &Assessment) -> Vec<(&'static str, Findi
         if assessment.series.iter().filter(of_role).any(|s| !level(&s.judged)) {
             continue;
         }
-        let alive: Vec<&Track> = run.store().tracks.values().filter(|t| t.process.role == *role && run.counts(t)).collect();
+        let alive: Vec<&Track> =
+            run.store().tracks.values().filter(|t| t.process.role == *role && t.counts(run.last_s())).collect();
         let mut shares: Vec<f64> = alive.iter().filter_map(|t| t.share()).collect();
         let usual = if shares.is_empty() { 1.0 } else { crate::trend::median(&mut shares) };
         let bytes = alive.iter().map(|t| t.bytes_as(usual)).fold(0, u64::saturating_add);

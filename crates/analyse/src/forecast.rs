@@ -78,6 +78,7 @@ impl Limits {
             seconds: Some(seconds),
             steps: None,
             epoch: None,
+            round: None,
             numbers,
         })
     }

@@ -42,6 +42,8 @@ const SMALL: f64 = 3.0 * 1024.0 * 1024.0;
 
 /// The share of a judged stretch that may lie before the first step: less does not move its slope.
 const SET_UP_SHARE: f64 = 0.25;
+/// The least that is asked for to watch on, seconds.
+const FEW_S: f64 = 5.0;
 
 /// Judges everything. `end_s`: the time of the last tick. `over`: the target ended, so tear-downs are looked for.
 pub fn assess(store: &Store, marks: &Marks, dev_shm: &Pyramid, end_s: f64, over: bool) -> Assessment {
@@ -77,11 +79,10 @@ pub fn assess(store: &Store, marks: &Marks, dev_shm: &Pyramid, end_s: f64, over:
     Assessment { series, watch, live_rises: None }
 }
 
-/// Whether a process still counts at the end: it lives, or went down with the run; and it is not one of a chain
-/// of workers that are started anew again and again (whatever those grow goes with them).
+/// Whether a process is judged: it counts at the end, and it is not one of a chain of workers that are started anew again
+/// and again (whatever those grow goes with them).
 fn current(track: &Track, store: &Store, end_s: f64) -> bool {
-    let slack = (0.15 * end_s).clamp(3.0, 10.0);
-    if track.ended_s.is_some() && track.last_s < end_s - slack {
+    if !track.counts(end_s) {
         return false;
     }
     let before = |other: &&Track| {
@@ -94,16 +95,22 @@ fn current(track: &Track, store: &Store, end_s: f64) -> bool {
     store.tracks.values().filter(before).take(2).count() < 2
 }
 
-/// Growth before the first optimizer step is set-up: a data set is read, a model is built. Where a good part of the
-/// stretch that was judged lies before it, only what came after it counts.
+/// Growth before the first optimizer step may be set-up: a data set is read, a model is built. Where a good part of the
+/// stretch that was judged lies before it, it is a leak only if what came after it grows as well. Else nothing is decided,
+/// until the whole shows that it stopped: a program may also train late, and leak before.
 fn in_training(judged: Judged, windows: &[Window], ask: Ask, line: Option<&Line>) -> Judged {
     let Some(first_s) = line.and_then(Line::first_step_s) else { return judged };
     if !judged.grows() || first_s < judged.since_s + SET_UP_SHARE * (judged.until_s - judged.since_s) {
         return judged;
     }
     let after = windows.partition_point(|window| window.start_s < first_s);
-    // What was kept from set-up is no fresh start any more.
-    if after < windows.len() { judge(&windows[after..], Ask { fresh: false, ..ask }) } else { judged }
+    // What is there from set-up is no fresh start any more.
+    let trained = judge(&windows[after..], Ask { fresh: false, ..ask });
+    if trained.grows() {
+        return trained;
+    }
+    let doubt = "it grew before the first step; whether training goes on with it cannot be told yet";
+    Judged { outcome: Outcome::Unclear, doubt, more_s: trained.more_s.max(FEW_S), ..judged }
 }
 
 fn judge_process(series: &mut Vec<Series>, id: ProcId, track: &Track, line: Option<&Line>, over: bool) {

@@ -129,6 +129,12 @@ impl Track {
         self.share
     }
 
+    /// It counts at the end of what was seen: it lives then, or went down with the run.
+    #[must_use]
+    pub fn counts(&self, end_s: f64) -> bool {
+        self.ended_s.is_none() || self.last_s >= end_s - (0.15 * end_s).clamp(3.0, 10.0)
+    }
+
     /// Seconds that it was seen alive.
     #[must_use]
     pub fn life_s(&self) -> f64 {

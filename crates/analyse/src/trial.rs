@@ -33,6 +33,10 @@ pub fn detectable(windows: &[Window], ask: Ask, judged: &Judged) -> f64 {
         return judged.detectable;
     }
     let found = |rate: f64| judge(&with_leak(windows, rate), ask).grows();
+    // What grows by itself, whatever else was made of it, is no noise for a leak to be found in.
+    if found(0.0) {
+        return judged.detectable;
+    }
     // Less than the least growth in all is never called one.
     let least = ask.over(span).least / span;
     let size = |step: usize| least * 2.0_f64.powf(step as f64 / PER_OCTAVE as f64);
@@ -120,5 +124,8 @@ mod tests {
         assert!(judged.grows());
         assert_eq!(detectable(&growing, ask(), &judged), judged.detectable);
         assert_eq!(detectable(&[], ask(), &judged), judged.detectable);
+        // Held back, since all of it may be set-up.
+        let held_back = Judged { outcome: crate::judge::Outcome::Unclear, ..judged };
+        assert_eq!(detectable(&growing, ask(), &held_back), held_back.detectable);
     }
 }

@@ -147,6 +147,7 @@ pub(crate) mod tests {
             seconds: middle_s.map(|middle| [middle * 0.9, middle, middle * 1.1]),
             steps: None,
             epoch: None,
+            round: None,
             numbers: [("oom_kills".to_owned(), kills)].into(),
         });
         finding

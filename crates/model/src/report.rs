@@ -91,6 +91,9 @@ pub struct Growth {
     pub bytes_per_cycle: Option<f64>,
     /// Per epoch, where epochs are known.
     pub bytes_per_epoch: Option<f64>,
+    /// Per federated round, where rounds are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_per_round: Option<f64>,
     /// 95 % interval of the rate, in the unit of `per`.
     pub ci95: [f64; 2],
     /// What `ci95` is per.
@@ -142,6 +145,9 @@ pub struct OomForecast {
     pub steps: Option<[f64; 3]>,
     /// The epoch that it falls into, from 0, where epochs are known and counted through.
     pub epoch: Option<u64>,
+    /// The federated round that it falls into, from 0, where rounds are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round: Option<u64>,
     /// The figures behind it, by name: `floor`, `spike`, `used`, and those of a decoded kill (`oom_kills`, ...).
     pub numbers: std::collections::BTreeMap<String, f64>,
 }

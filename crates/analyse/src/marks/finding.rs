@@ -17,7 +17,7 @@ const OBJECTS: f64 = 0.5;
 /// A rate per step that was measured step by step is taken as long as it is within this share of the one by time.
 const AGREES: f64 = 0.3;
 
-/// Tells a finding's growth in steps and epochs and adds what the marks show. Steps are the process's own, or those of
+/// Tells a finding's growth in steps, epochs and rounds and adds what the marks show. Steps are the process's own, or those of
 /// the one that started it: a worker loads data for its trainer's steps.
 pub fn complete(run: &Analyser, assessment: &Assessment, group: &[&Series], finding: &mut Finding) {
     let first = group[0];
@@ -27,6 +27,7 @@ pub fn complete(run: &Analyser, assessment: &Assessment, group: &[&Series], find
     let (since_s, until_s) = (first.judged.since_s, first.judged.until_s);
     let pages = growth.bytes_per_second;
     growth.bytes_per_epoch = line.epoch_s(since_s, until_s).map(|seconds| pages * seconds);
+    growth.bytes_per_round = line.round_s(since_s, until_s).map(|seconds| pages * seconds);
     growth.bytes_per_step = line.rate(since_s, until_s).map(|steps| pages / steps);
     if group.len() == 1 {
         step_by_step(run, line, first, growth);
@@ -139,17 +140,19 @@ fn siblings(run: &Analyser, assessment: &Assessment, series: &Series) -> Option<
     ))
 }
 
-/// The forecast in steps and as the epoch that it falls into.
+/// The forecast in steps, and as the epoch and the round that it falls into.
 pub fn forecast(run: &Analyser, series: &Series, finding: &mut Finding) {
     let (Some(growth), Some(oom)) = (&finding.growth, &mut finding.oom) else { return };
     if let Some(bytes) = growth.bytes_per_step.filter(|bytes| *bytes > 0.0) {
         oom.steps = oom.seconds.map(|seconds| seconds.map(|s| s * growth.bytes_per_second / bytes));
     }
     let line = series.process.and_then(|id| run.marks().of(id)).or_else(|| parent(run, series));
-    let per_epoch = growth.bytes_per_epoch.map(|bytes| bytes / growth.bytes_per_second).filter(|s| s.is_finite() && *s > 0.0);
-    if let (Some(now), Some(seconds), Some([_, middle, _])) = (line.and_then(Line::epoch_now), per_epoch, oom.seconds) {
+    // Beyond that nobody trains, and a number says nothing.
+    let number = |now: Option<u64>, bytes: Option<f64>| {
+        let ([_, middle, _], seconds) = (oom.seconds?, bytes? / growth.bytes_per_second);
         let ahead = middle / seconds;
-        // Beyond that nobody trains, and a number of epochs says nothing.
-        oom.epoch = (ahead < 1e6).then(|| now.saturating_add(ahead as u64));
-    }
+        (seconds > 0.0 && ahead < 1e6).then(|| now.map(|now| now.saturating_add(ahead as u64)))?
+    };
+    oom.epoch = number(line.and_then(Line::epoch_now), growth.bytes_per_epoch);
+    oom.round = number(line.and_then(Line::round_now), growth.bytes_per_round);
 }

@@ -240,6 +240,16 @@ impl Line {
         self.table.period_s(since_s, until_s)
     }
 
+    /// The number of the federated round that it is in, where there are rounds.
+    pub fn round_now(&self) -> Option<u64> {
+        self.table.round_now()
+    }
+
+    /// Seconds per round between two times, where there were three or more.
+    pub fn round_s(&self, since_s: f64, until_s: f64) -> Option<f64> {
+        self.table.round_s(since_s, until_s)
+    }
+
     /// Growth of the live bytes of the C heap between two times, per second: of their low-water marks, by the median of
     /// the slopes between all pairs.
     pub fn live_growth(&self, since_s: f64, until_s: f64) -> Option<f64> {

@@ -21,10 +21,18 @@ pub struct Table {
     last: VecDeque<Row>,
     /// Epochs that began.
     epochs: u64,
+    /// Rounds that began, and when the last one did.
+    rounds: (u64, f64),
+    /// Rows so far, kept or not.
+    rows: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
+    /// How many rows were before it: those in the middle are not kept.
+    nth: u64,
+    /// How many rounds had begun, and when its own did.
+    nth_round: (u64, f64),
     round: Option<u64>,
     node: Option<String>,
     epoch: Option<u64>,
@@ -49,7 +57,10 @@ impl Table {
     pub fn begin(&mut self, t_s: f64, begun: &ScopeMark, steps: u64, facts: Option<&InnerFacts>) {
         let after = |before: Option<u64>| begun.index.unwrap_or_else(|| before.map_or(0, |index| index.saturating_add(1)));
         match begun.scope {
-            Scope::Round => (self.round, self.node, self.epoch) = (Some(after(self.round)), None, None),
+            Scope::Round => {
+                (self.round, self.node, self.epoch) = (Some(after(self.round)), None, None);
+                self.rounds = (self.rounds.0.saturating_add(1), t_s);
+            }
             Scope::Node => (self.node, self.epoch) = (Some(begun.name.chars().take(48).collect()), None),
             Scope::Epoch => {
                 self.epoch = Some(after(self.epoch));
@@ -60,8 +71,19 @@ impl Table {
         self.close(t_s, steps, facts);
         let (round, node, epoch) = (self.round, self.node.clone(), self.epoch);
         let live = (facts.and_then(|facts| facts.heap_used), None);
-        self.open =
-            Some(Row { round, node, epoch, begin_s: t_s, end_s: None, steps: (steps, steps), memory: None, live, device: None });
+        self.open = Some(Row {
+            nth: self.rows,
+            nth_round: self.rounds,
+            round,
+            node,
+            epoch,
+            begin_s: t_s,
+            end_s: None,
+            steps: (steps, steps),
+            memory: None,
+            live,
+            device: None,
+        });
     }
 
     /// A round, node or epoch ends.
@@ -98,6 +120,7 @@ impl Table {
         if row.steps.0 == row.steps.1 && row.epoch.is_none() {
             return;
         }
+        self.rows = self.rows.saturating_add(1);
         if self.first.len() < FIRST {
             self.first.push(row);
         } else {
@@ -122,12 +145,31 @@ impl Table {
         self.epoch.filter(|_| self.round.is_none() && self.node.is_none())
     }
 
-    /// Mean seconds from one row to the next between two times, where there were three or more.
+    /// The number of the round that it is in; `None` where there are none.
+    pub fn round_now(&self) -> Option<u64> {
+        self.round
+    }
+
+    /// Mean seconds from one row to the next between two times, where there were three or more. A row is an epoch where
+    /// there are any, else a node's turn or a round.
     pub fn period_s(&self, since_s: f64, until_s: f64) -> Option<f64> {
-        let begins: Vec<f64> =
-            self.all().chain(&self.open).map(|row| row.begin_s).filter(|t| (since_s..=until_s).contains(t)).collect();
-        let (first, last) = (begins.first()?, begins.last()?);
-        (begins.len() >= 3 && last > first).then(|| (last - first) / (begins.len() - 1) as f64)
+        self.mean_s(since_s, until_s, |row| Some((row.nth, row.begin_s)))
+    }
+
+    /// Mean seconds from one round to the next, likewise.
+    pub fn round_s(&self, since_s: f64, until_s: f64) -> Option<f64> {
+        self.mean_s(since_s, until_s, |row| row.round.map(|_| row.nth_round))
+    }
+
+    /// By the first and the last that begins between two times; `begin`: the number of that which a row is of, and when it
+    /// began.
+    fn mean_s(&self, since_s: f64, until_s: f64, begin: impl Fn(&Row) -> Option<(u64, f64)>) -> Option<f64> {
+        let rows = self.all().chain(&self.open).filter_map(begin);
+        let mut inside = rows.filter(|(_, t_s)| (since_s..=until_s).contains(t_s));
+        let (first, first_s) = inside.next()?;
+        let (last, last_s) = inside.last()?;
+        let between = last.checked_sub(first).filter(|between| *between >= 2)?;
+        (last_s > first_s).then(|| (last_s - first_s) / between as f64)
     }
 
     /// The node whose epochs leave live memory behind, if it explains nearly all that those of all nodes leave.

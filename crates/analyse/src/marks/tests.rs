@@ -60,6 +60,31 @@ fn steps_and_epochs_are_counted() {
 }
 
 #[test]
+fn rounds_and_epochs_have_lengths_however_many_there_were() {
+    let mut marks = Marks::default();
+    let mut steps = 0;
+    let begin = |scope, index: u64, name: &str| MarkKind::Begin(ScopeMark { scope, index: Some(index), name: name.to_owned() });
+    // A hundred rounds of 12 s: two nodes, three epochs of 2 s each, five steps in each.
+    for round in 0..100_u64 {
+        let t = round as f64 * 12.0;
+        marks.push(&mark(t, begin(Scope::Round, round, ""), steps, 0.0));
+        for (node, name) in [(0.0, "a"), (6.0, "b")] {
+            marks.push(&mark(t + node, begin(Scope::Node, 0, name), steps, 0.0));
+            for epoch in 0..3_u64 {
+                marks.push(&mark(t + node + epoch as f64 * 2.0, self::epoch(epoch), steps, 0.0));
+                steps += 5;
+            }
+        }
+    }
+    let line = marks.of(ProcId(1)).expect("known");
+    let near = |seconds: Option<f64>, right: f64| (seconds.expect("enough") - right).abs() < 1e-9;
+    assert!(near(line.epoch_s(0.0, 1e9), 2.0) && near(line.round_s(0.0, 1e9), 12.0), "{:?}", line.round_s(0.0, 1e9));
+    assert!(near(line.round_s(1000.0, 1150.0), 12.0));
+    assert_eq!((line.round_now(), line.epoch_now()), (Some(99), None));
+    assert_eq!(run(0.0, 0.0).of(ProcId(1)).and_then(|line| line.round_s(0.0, 1e9)), None, "no rounds");
+}
+
+#[test]
 fn an_epoch_knows_its_floor_and_what_it_left() {
     let mut marks = Marks::default();
     let sample = |bytes: f64| ProcSample { anon: bytes as u64, ..ProcSample::empty(ProcId(1)) };

@@ -131,7 +131,8 @@ fn forecast_line(oom: &OomForecast, ended: &str) -> Option<(String, bool)> {
     // Beyond that a number of steps is only digits.
     let steps = oom.steps.map(|steps| steps[1].round()).filter(|steps| *steps < 1e9);
     let steps = steps.map_or(String::new(), |steps| format!(", in {steps} steps"));
-    let epoch = oom.epoch.map_or(String::new(), |epoch| format!(", epoch {epoch}"));
+    let number_of = |what: &str, number: Option<u64>| number.map_or(String::new(), |number| format!(", {what} {number}"));
+    let epoch = format!("{}{}", number_of("round", oom.round), number_of("epoch", oom.epoch));
     let spike = number("spike");
     let when = if spike.is_some() { ", at a spike" } else { "" };
     let mut text = format!(

@@ -42,8 +42,10 @@ pub fn growth(growth: &Growth, kind: Option<Kind>) -> String {
     match growth.bytes_per_step {
         Some(step) => {
             let interval = interval(growth, step, counts);
-            let epoch = growth.bytes_per_epoch.map_or(String::new(), |epoch| format!(", {} per epoch", amount(epoch)));
-            format!("{} per step{interval}{epoch}, {} per {}", amount(step), amount(per_span), unit.name)
+            let per =
+                |bytes: Option<f64>, what: &str| bytes.map_or(String::new(), |bytes| format!(", {} per {what}", amount(bytes)));
+            let (epoch, round) = (per(growth.bytes_per_epoch, "epoch"), per(growth.bytes_per_round, "round"));
+            format!("{} per step{interval}{epoch}{round}, {} per {}", amount(step), amount(per_span), unit.name)
         }
         None => {
             let interval = interval(growth, per_span, counts);
@@ -177,6 +179,7 @@ mod tests {
             bytes_per_step: None,
             bytes_per_cycle: None,
             bytes_per_epoch: None,
+            bytes_per_round: None,
             ci95,
             per: Cycle::Second,
             live_bytes_per_step: None,

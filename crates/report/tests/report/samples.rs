@@ -83,6 +83,7 @@ pub fn leak() -> Report {
         bytes_per_second: rate,
         bytes_per_step: None,
         bytes_per_epoch: None,
+        bytes_per_round: None,
         bytes_per_cycle: Some(rate * 145.0),
         ci95: [441.0 * 1024.0, 452.0 * 1024.0],
         per: Cycle::Second,
@@ -111,6 +112,7 @@ pub fn leak() -> Report {
         seconds: Some([7680.0, 7800.0, 7980.0]),
         steps: None,
         epoch: None,
+        round: None,
         numbers: [("floor".into(), 14.2 * GIB as f64), ("spike".into(), 4.1 * GIB as f64)].into(),
     });
     let mut report = empty(Verdict::Leak);
@@ -257,6 +259,7 @@ pub fn processes() -> Report {
         bytes_per_second: 0.05,
         bytes_per_step: None,
         bytes_per_epoch: None,
+        bytes_per_round: None,
         bytes_per_cycle: Some(1.0),
         ci95: [0.049, 0.051],
         per: Cycle::Second,
@@ -279,6 +282,7 @@ pub fn killed() -> Report {
         seconds: None,
         steps: None,
         epoch: None,
+        round: None,
         numbers: [("oom_kills".into(), 1.0)].into(),
     });
     kill.evidence = vec!["the forecast ten minutes before said 9 min 30 s".into()];
