@@ -90,7 +90,7 @@ impl Phases {
     /// between its last step and this moment, and what was taken since that step, beyond what a step takes anyway, is
     /// said to be between the two.
     pub fn begin(&mut self, t_s: f64, name: &str, live: Option<f64>, steps: u64) {
-        match self.tail(live, steps) {
+        match self.tail(t_s, live, steps) {
             Some((last, kept)) if name != BETWEEN => {
                 self.close(last.t_s, Some(kept), steps);
                 self.open(last.t_s, BETWEEN, Some(kept), steps);
@@ -102,8 +102,9 @@ impl Phases {
     }
 
     /// The last step of the open phase, and what the phase had kept once the rest of that step was done: as much as its
-    /// steps take on average, of what there is. `None` where nothing stands out against that.
-    fn tail(&self, live: Option<f64>, steps: u64) -> Option<(Step, f64)> {
+    /// steps take on average, or as much as it takes in that time, whichever is more. `None` where nothing stands out
+    /// against that.
+    fn tail(&self, t_s: f64, live: Option<f64>, steps: u64) -> Option<(Step, f64)> {
         let open = self.open.as_ref()?;
         let (first, last) = open.first.zip(open.last)?;
         let taken = (last.number - first.number) as f64;
@@ -112,7 +113,10 @@ impl Phases {
         if last.number != steps || taken < FEWEST_STEPS {
             return None;
         }
-        let usual = ((last.live - first.live) / taken).max(0.0);
+        let (kept, span) = ((last.live - first.live).max(0.0), last.t_s - first.t_s);
+        // A data loader's threads take as much in the pause after the last step as they did before it.
+        let meanwhile = if span > 0.0 { kept * (t_s - last.t_s).max(0.0) / span } else { 0.0 };
+        let usual = (kept / taken).max(meanwhile);
         (rest - usual >= STANDS_OUT).then_some((last, last.live + usual))
     }
 
