@@ -26,11 +26,11 @@ pub fn find(window: &mut Window<'_>, areas: Areas<'_>, pointers: &[u64]) -> Vec<
 }
 
 fn record(window: &mut Window<'_>, pointer: u64, end: u64) -> Option<u64> {
-    let mut at = pointer.next_multiple_of(64);
+    let mut at = pointer.checked_next_multiple_of(64)?;
     let last = end.min(pointer.saturating_add(REACH));
-    while at + SELF + 8 <= last {
+    while at < last && last - at >= SELF + 8 {
         if window.u64(at) == Some(at) && window.u64(at + SELF) == Some(at) {
-            return Some((at + RECORD).next_multiple_of(4096).min(end));
+            return Some(at.saturating_add(RECORD).checked_next_multiple_of(4096).map_or(end, |top| top.min(end)));
         }
         at += 64;
     }

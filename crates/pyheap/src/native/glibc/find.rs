@@ -127,20 +127,22 @@ fn main_arena(window: &mut Window<'_>, areas: Areas<'_>, layout: &Layout, area: 
 pub fn is_arena(window: &mut Window<'_>, areas: Areas<'_>, layout: &Layout, at: u64) -> bool {
     let mut torn = 0;
     for bin in 0..BINS {
-        let head = at + layout.bins + 16 * bin - 16;
+        let head = at.wrapping_add(layout.bins + 16 * bin - 16);
         let mut link = |from: u64| window.u64(from);
-        let (Some(forward), Some(back)) = (link(head + 16), link(head + 24)) else { return false };
+        let (Some(forward), Some(back)) = (link(head.wrapping_add(16)), link(head.wrapping_add(24))) else { return false };
         if forward == 0 || back == 0 {
             return false;
         }
-        let whole = forward % 16 == head % 16 && link(forward + 24) == Some(head) && link(back + 16) == Some(head);
+        let whole = forward % 16 == head % 16
+            && link(forward.wrapping_add(24)) == Some(head)
+            && link(back.wrapping_add(16)) == Some(head);
         torn += u64::from(!whole);
         if torn > TORN {
             return false;
         }
     }
-    let top = window.u64(at + layout.top);
-    let next = window.u64(at + layout.next);
+    let top = window.u64(at.wrapping_add(layout.top));
+    let next = window.u64(at.wrapping_add(layout.next));
     top.is_some_and(|top| areas.writable(top)) && next.is_some_and(|next| areas.writable(next))
 }
 
@@ -193,7 +195,7 @@ pub struct Span {
 pub fn main_spans(window: &mut Window<'_>, areas: Areas<'_>, books: &Books) -> Vec<Span> {
     let arena = books.arenas[0];
     let Some(top) = window.u64(arena + books.layout.top) else { return Vec::new() };
-    let top_end = window.u64(top + 8).map_or(top, |size| top.saturating_add(size & !7));
+    let top_end = window.u64(top.wrapping_add(8)).map_or(top, |size| top.saturating_add(size & !7));
     let mut spans = Vec::new();
     let heap = areas.heap_end().zip(areas.heap());
     if let Some((end, first)) = heap {
@@ -226,7 +228,11 @@ pub fn heap_spans(window: &mut Window<'_>, areas: Areas<'_>, books: &Books, aren
         if spans.iter().any(|span| span.reserved.0 == heap) {
             break;
         }
-        let Some(size) = window.u64(heap + 16).filter(|&size| size <= align && areas.writable(heap)) else { break };
+        let Some(size) =
+            window.u64(heap + 16).filter(|&size| size <= align && areas.writable(heap) && heap.checked_add(align).is_some())
+        else {
+            break;
+        };
         // The arena itself lies in its first heap, whatever else is there.
         let head = if (heap..heap + 64).contains(&arena) { arena - heap + books.layout.size } else { books.layout.heap_info };
         let start = (heap + head).next_multiple_of(16);

@@ -18,7 +18,10 @@ pub fn fast(window: &mut Window<'_>, books: &Books) -> (Vec<u64>, bool) {
             let size = 32 + 16 * bin;
             let first = found.len();
             // Sizes are checked, so that a list that goes astray ends; one that bites its tail ends by its length.
-            while chunk != 0 && chunk.is_multiple_of(16) && window.u64(chunk + 8).is_some_and(|head| head & !7 == size) {
+            while chunk != 0
+                && chunk.is_multiple_of(16)
+                && window.u64(chunk.wrapping_add(8)).is_some_and(|head| head & !7 == size)
+            {
                 if found.len() >= MOST || (found.len() > first && found[first] == chunk) {
                     break;
                 }

@@ -49,7 +49,7 @@ pub fn span(window: &mut Window<'_>, span: &Span, fast: &[u64], tell: &mut dyn F
     let mut lost = 0;
     let mut at = span.start;
     let mut fences = 0;
-    while at + 16 <= span.end {
+    while at < span.end && span.end - at >= 16 {
         if Some(at) == span.top {
             tell(window, Chunk { start: at, size: span.end - at, state: State::Top });
             return lost;
@@ -93,9 +93,9 @@ fn valid(head: u64, at: u64, span: &Span) -> bool {
 }
 
 fn state(window: &mut Window<'_>, at: u64, size: u64, fast: &[u64]) -> State {
-    let after = window.u64(at + size + 8).unwrap_or(PREVIOUS_IN_USE);
+    let after = window.u64(at.wrapping_add(size + 8)).unwrap_or(PREVIOUS_IN_USE);
     // A free chunk also repeats its size at its end: both must say so.
-    if after & PREVIOUS_IN_USE == 0 && window.u64(at + size) == Some(size) {
+    if after & PREVIOUS_IN_USE == 0 && window.u64(at.wrapping_add(size)) == Some(size) {
         return State::Free;
     }
     if fast.binary_search(&at).is_ok() { State::Fast } else { State::Used }
@@ -104,7 +104,7 @@ fn state(window: &mut Window<'_>, at: u64, size: u64, fast: &[u64]) -> State {
 /// The next place from which chunks follow each other, else the span's end.
 fn resume(window: &mut Window<'_>, span: &Span, from: u64) -> u64 {
     let mut at = from;
-    while at + 16 <= span.end {
+    while at < span.end && span.end - at >= 16 {
         if Some(at) == span.top || follows(window, span, at) {
             return at;
         }
@@ -125,7 +125,7 @@ fn follows(window: &mut Window<'_>, span: &Span, from: u64) -> bool {
             Some(head) => return step > 0 && head & !FLAGS == 16,
             None => return false,
         }
-        if at + 16 > span.end {
+        if at > span.end || span.end - at < 16 {
             return false;
         }
     }
