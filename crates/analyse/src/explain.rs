@@ -9,9 +9,9 @@ use crate::marks;
 use crate::series::Track;
 
 /// Excursions and constant costs below this are not worth a line.
-const WORTH_A_LINE: f64 = 16.0 * 1024.0 * 1024.0;
+pub const WORTH_A_LINE: f64 = 16.0 * 1024.0 * 1024.0;
 /// Nor are they below this share of the floor.
-const WORTH_A_SHARE: f64 = 0.05;
+pub const WORTH_A_SHARE: f64 = 0.05;
 
 /// The verdict by what grows and what is open.
 pub fn verdict(run: &Analyser, assessment: &Assessment) -> Verdict {
@@ -37,6 +37,7 @@ pub fn findings(run: &Analyser, assessment: &Assessment) -> Vec<Finding> {
     let mut findings = grouped(&assessment.growing()).iter().map(|group| growth(run, assessment, group)).collect::<Vec<_>>();
     findings.extend(stopped(run, assessment));
     findings.extend(excursions(run, assessment));
+    marks::late_gc::name(run, &mut findings);
     let bounded =
         findings.iter().find(|f| f.class == Class::BoundedGrowth).and_then(|f| f.process.as_ref()).map(|p| p.role_label.clone());
     findings

@@ -4,6 +4,7 @@
 //! phase, and the table of what each epoch took; and live bytes that rise forbid "no leak".
 
 pub mod finding;
+pub mod late_gc;
 mod leftover;
 mod phases;
 mod table;
@@ -16,6 +17,7 @@ use lowtide_model::{EpochReport, Finding, Mark, MarkKind, PhaseReport, ProcId, P
 use crate::judge::{Ask, Judged, judge};
 use crate::pyramid::{Pyramid, Window};
 use crate::trend;
+use late_gc::{Late, LateGc};
 use leftover::Leftover;
 use phases::Phases;
 use table::Table;
@@ -59,6 +61,7 @@ pub struct Line {
     counts: String,
     off: Option<String>,
     gc_disabled: bool,
+    late_gc: LateGc,
     lost: u64,
     trims: Trims,
 }
@@ -165,6 +168,11 @@ impl Line {
             }
             self.gc_disabled |= facts.gc_enabled == Some(false);
         }
+        if let (MarkKind::Begin(begun), Some(facts)) = (&mark.what, &mark.facts)
+            && taken > 0
+        {
+            self.late_gc.begin(begun.scope, &begun.name, facts);
+        }
         match &mark.what {
             MarkKind::On(counts) => self.counts.clone_from(counts),
             MarkKind::Off(why) => self.off = Some(why.clone()),
@@ -184,6 +192,11 @@ impl Line {
         let (first, last) = (windows.clone().next()?, windows.next_back()?);
         let (steps, span) = (last.last - first.low, last.end_s - first.start_s);
         (steps >= FEWEST as f64 && span > 0.0).then(|| steps / span)
+    }
+
+    /// Cycles of Python objects that wait for a collection.
+    pub fn late_gc(&self) -> Option<Late> {
+        self.late_gc.find()
     }
 
     /// Steps so far.
