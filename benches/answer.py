@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from statistics import median, stdev
-
-# Two-sided 95 % points of Student's t by degrees of freedom; 1.96 beyond.
-STUDENT = [math.nan, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13]
+from statistics import median
 
 
 class Answer:
@@ -32,17 +28,6 @@ class Answer:
 
     def print(self) -> None:
         print(json.dumps({"tables": self.tables, "goals": self.goals, "gates": self.gates}))
-
-
-def mean_interval(values: list[float]) -> tuple[float, float]:
-    """Mean and the half width of its 95 % interval; the half width of fewer than two values is infinite."""
-    if not values:
-        return math.nan, math.inf
-    mean = sum(values) / len(values)
-    if len(values) < 2:
-        return mean, math.inf
-    factor = STUDENT[len(values) - 1] if len(values) <= len(STUDENT) else 1.96
-    return mean, factor * stdev(values) / math.sqrt(len(values))
 
 
 def middle_and_spread(values: list[float], digits: int = 2) -> str:

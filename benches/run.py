@@ -101,7 +101,7 @@ def main() -> None:
     if not names:
         sys.exit(f"no bench begins with {args.only}; there are {', '.join(commands(''))}")
     build()
-    benches = commands(python_with_torch() if "slow-down" in names else "")
+    benches = commands(python_with_torch() if {"slow-down", "marks"} & set(names) else "")
     broken = []
     for name in names:
         title, command = benches[name]

@@ -1,20 +1,32 @@
 """The statistics of the benches, and the processes that they watch."""
 
-import math
 import os
 from pathlib import Path
 
-import pytest
-from answer import mean_interval, middle_and_spread
+from answer import middle_and_spread
+from pairs import change, in_turns, ranks
 from processes import cpu_seconds, family, status_bytes
 
 
-def test_interval_of_few_values_is_wide():
-    mean, half = mean_interval([1.0, 2.0, 3.0])
-    assert mean == 2.0
-    assert half == pytest.approx(4.30 / math.sqrt(3))
-    assert mean_interval([1.0])[1] == math.inf
-    assert mean_interval([1.0, 2.0] * 20)[1] < 0.2
+def test_pairs_take_turns():
+    calls = []
+    pairs = in_turns(lambda: calls.append("-") or 1.0, lambda: calls.append("+") or 2.0, 3)
+    assert "".join(calls) == "-" + "-+" + "+-" + "-+"
+    assert pairs == [(1.0, 2.0)] * 3
+
+
+def test_one_disturbed_pair_changes_little():
+    noise = [0.01, -0.01, 0.02, -0.02, 0.0, 0.01, -0.01, 0.0, 0.02, -0.02]
+    found = change([(1.0, 1.1 + n) for n in noise[:-1]] + [(1.0, 9.0)])
+    assert 0.09 < found.middle < 0.12 and found.low > 0.05 and found.high < 0.2
+    assert found.told() and found.at_most(0.2) and found.at_most(0.05) is False and found.at_most(0.1) is None
+    assert not change([(1.0, 1.0 + n) for n in noise]).told()
+
+
+def test_ranks_hold_the_median():
+    # The tables of the sign test: 6 values, all of them; 10, all but the outermost; 20, from the sixth on.
+    assert [ranks(count) for count in (6, 10, 20)] == [(0, 5), (1, 8), (5, 14)]
+    assert ranks(5)[0] == -1 and change([(1.0, 1.0)] * 5).at_most(0.5) is None
 
 
 def test_middle_and_spread():
