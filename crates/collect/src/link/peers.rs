@@ -2,7 +2,9 @@
 //!
 //! The open files of the run's processes are looked at now and then, a millisecond's worth at a time, and never for more
 //! than [`SHARE`] of a core; in the first seconds, when a client sends its job, ten times as often. A connection that was
-//! too short to be seen is missed; a client that asks again and again is caught sooner or later. What the run inherited from those who started it (their terminal, a pipe of the shell, a
+//! too short to be seen is missed; a client that asks again and again is caught sooner or later. A process that had the
+//! same ends look after look is passed over for a while, as long as its number of open files stays as it is: that number
+//! costs a tenth of a look. What the run inherited from those who started it (their terminal, a pipe of the shell, a
 //! build's jobserver) says nothing about anybody, nor do standard input, output and error.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -34,6 +36,19 @@ const MOST_PLACES: usize = 1024;
 const RETRY_S: f64 = 0.02;
 const LONGEST_RETRY_S: f64 = 60.0;
 
+/// The most looks in a row that pass over a process where nothing changes.
+const MOST_PASSED_OVER: u32 = 15;
+
+/// How much a process's ends have changed of late.
+#[derive(Clone, Copy, Debug, Default)]
+struct Quiet {
+    /// Its open files at the last look.
+    files: Option<u64>,
+    /// Looks that may pass over it, and that have.
+    may_pass: u32,
+    passed: u32,
+}
+
 /// What is known of a socket of the run.
 #[derive(Clone, Copy, Debug)]
 enum Known {
@@ -59,6 +74,7 @@ pub struct Peers {
     inherited: HashSet<End>,
     /// What each process of the run held at the last look.
     held: BTreeMap<u32, Vec<End>>,
+    quiet: BTreeMap<u32, Quiet>,
     known: HashMap<u64, Known>,
     /// Listeners on this machine that the run was connected to, with the process that was.
     names: HashMap<UnixName, u32>,
@@ -89,6 +105,7 @@ impl Peers {
             unix: if unix { UnixSockets::open() } else { None },
             inherited,
             held: BTreeMap::new(),
+            quiet: BTreeMap::new(),
             known: HashMap::new(),
             names: HashMap::new(),
             addresses: HashMap::new(),
@@ -118,9 +135,12 @@ impl Peers {
         let mut tcp = Vec::new();
         let mut rest = pids[pids.partition_point(|pid| *pid < self.cursor)..].iter().copied().peekable();
         let mut first = true;
+        let eager = self.first_s.is_none_or(|first_s| now_s - first_s < FIRST_S);
         // One at least, however long the rest of the look took.
         while let Some(pid) = rest.next_if(|_| std::mem::take(&mut first) || spent_s() < STEP_S) {
-            self.visit(root, now_s, pid, &mut tcp);
+            if eager || !self.passes_over(root, pid) {
+                self.visit(root, now_s, pid, &mut tcp);
+            }
         }
         let next = rest.next();
         self.cursor = next.unwrap_or(0);
@@ -136,6 +156,7 @@ impl Peers {
     /// Forgets what nobody of the run holds any more.
     fn forget(&mut self, alive: impl Fn(u32) -> bool) {
         self.held.retain(|pid, _| alive(*pid));
+        self.quiet.retain(|pid, _| alive(*pid));
         let held: HashSet<End> = self.held.values().flatten().copied().collect();
         self.known.retain(|inode, _| held.contains(&End::Socket(*inode)));
     }
@@ -176,9 +197,28 @@ impl Peers {
         self.addresses.iter().find(|(address, _)| answers_at(listener, **address)).map(|(address, pid)| (*address, *pid))
     }
 
+    /// Whether this look may pass over a process: its ends were the same for some looks, it has as many open files as
+    /// then, and no socket of it waits to be connected.
+    fn passes_over(&mut self, root: &Root, pid: u32) -> bool {
+        let files = root.open_files(pid);
+        let quiet = self.quiet.entry(pid).or_default();
+        let same = files.is_some() && quiet.files == files;
+        quiet.files = files;
+        if !same || quiet.passed >= quiet.may_pass {
+            return false;
+        }
+        let waits =
+            |end: &End| matches!(end, End::Socket(inode) if matches!(self.known.get(inode), None | Some(Known::Nothing { .. })));
+        if self.held.get(&pid).is_none_or(|own| own.iter().any(waits)) {
+            return false;
+        }
+        quiet.passed += 1;
+        true
+    }
+
     /// Looks at one process; sockets that may be TCP go to `tcp`.
     fn visit(&mut self, root: &Root, now_s: f64, pid: u32, tcp: &mut Vec<(u64, u32)>) {
-        self.held.remove(&pid);
+        let before = self.held.remove(&pid);
         let room = MOST_ENDS.saturating_sub(self.held.values().map(Vec::len).sum());
         let mut own = ends::of(root, pid, FIRST_OWN_FILE);
         own.retain(|end| !self.inherited.contains(end));
@@ -194,6 +234,9 @@ impl Peers {
                 }
             }
         }
+        let quiet = self.quiet.entry(pid).or_default();
+        quiet.passed = 0;
+        quiet.may_pass = if before.as_ref() == Some(&own) { (2 * quiet.may_pass + 1).min(MOST_PASSED_OVER) } else { 0 };
         self.held.insert(pid, own);
     }
 
@@ -260,4 +303,47 @@ impl Peers {
 fn answers_at(listener: SocketAddr, address: SocketAddr) -> bool {
     let at_all = listener.ip().is_unspecified() && (listener.is_ipv6() || address.is_ipv4());
     listener.port() == address.port() && (listener.ip() == address.ip() || at_all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn a_quiet_process_is_passed_over_until_it_opens_something() {
+        let root = Root::new("/".as_ref());
+        let us = std::process::id();
+        let families = Families::default();
+        let mut peers = Peers::new(&root, us, &families, false);
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().expect("sleep starts");
+        let pid = child.id();
+        let mut tcp = Vec::new();
+        let mut looks = 0;
+        for tick in 0..64 {
+            if !peers.passes_over(&root, pid) {
+                looks += 1;
+                peers.visit(&root, f64::from(tick), pid, &mut tcp);
+            }
+        }
+        child.kill().expect("kill");
+        child.wait().expect("wait");
+        if !root.folders_tell_files() {
+            assert_eq!(looks, 64);
+            return;
+        }
+        assert!((4..16).contains(&looks), "{looks}");
+        // Ours are looked at until they are quiet too; then a new pipe is seen at the next look.
+        for tick in 0..8 {
+            if !peers.passes_over(&root, us) {
+                peers.visit(&root, f64::from(tick), us, &mut tcp);
+            }
+        }
+        let (reader, _writer) = std::io::pipe().expect("a pipe");
+        assert!(!peers.passes_over(&root, us));
+        peers.visit(&root, 9.0, us, &mut tcp);
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", reader.as_raw_fd())).expect("its link");
+        let inode: u64 = link.to_string_lossy().trim_start_matches("pipe:[").trim_end_matches(']').parse().expect("a number");
+        assert!(peers.held[&us].contains(&End::Pipe(inode)));
+    }
 }
