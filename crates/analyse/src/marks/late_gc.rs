@@ -137,7 +137,7 @@ impl Begins {
 pub fn name(run: &Analyser, findings: &mut Vec<Finding>) {
     let late = run.store().tracks.keys().filter_map(|id| Some((*id, run.marks().of(*id)?.late_gc()?)));
     let Some((id, late)) = late.max_by(|a, b| a.1.gives_back.total_cmp(&b.1.gives_back)) else { return };
-    let peak = run.store().tracks.get(&id).map_or(0.0, |track| track.peak());
+    let peak = run.store().tracks.get(&id).map_or(0.0, crate::series::Track::peak);
     if late.gives_back < WORTH_A_LINE.max(WORTH_A_SHARE * peak) {
         return;
     }
