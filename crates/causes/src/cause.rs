@@ -1,5 +1,6 @@
 //! A cause and its page.
 
+use lowtide_lint::check::{Check, Hit};
 use serde::Serialize;
 
 use crate::Live;
@@ -30,6 +31,9 @@ pub struct Cause {
     /// How well what was seen in a run fits, of 100; none where a run alone cannot show it.
     #[serde(skip)]
     pub signature: Option<fn(&Live) -> Option<u8>>,
+    /// Where source code has the pattern; none where source alone cannot show it.
+    #[serde(skip)]
+    pub rule: Option<fn(&Check) -> Vec<Hit>>,
 }
 
 /// A fix with an example.

@@ -16,11 +16,13 @@ mod habits;
 mod live;
 mod loading;
 mod render;
+mod rules;
 mod tensors;
 
 pub use cause::{Cause, Fix, Language, Severity};
 pub use live::{Class, Container, Live, Match, Memory, Role, RootKind, matching};
 pub use render::{index, json, json_list, list, markdown, text};
+pub use rules::{Finding, check};
 
 /// All causes, by id.
 pub fn all() -> impl Iterator<Item = &'static Cause> {

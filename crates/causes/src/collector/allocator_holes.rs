@@ -22,6 +22,7 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "It ends at a ceiling, mostly: the highest peak.",
     sources: &["https://man7.org/linux/man-pages/man3/mallopt.3.html"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

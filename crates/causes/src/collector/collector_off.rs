@@ -24,6 +24,7 @@ for epoch in range(epochs):
     harmless: "Where collections are called by hand, as some frameworks do to keep ranks in step.",
     sources: &["https://docs.python.org/3/library/gc.html"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

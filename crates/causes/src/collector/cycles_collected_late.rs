@@ -22,6 +22,7 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "Where the peak fits, it is only pressure, no leak.",
     sources: &["https://docs.python.org/3/library/gc.html", "zoo/20_gc_sawtooth.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

@@ -24,6 +24,7 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "Pools that a library fills once.",
     sources: &["zoo/33_native_malloc.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

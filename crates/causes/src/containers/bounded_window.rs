@@ -22,6 +22,7 @@ pub(crate) const CAUSE: Cause = Cause {
                    not (LT108).",
     sources: &["https://docs.python.org/3/library/collections.html", "zoo/22_warmup_plateau.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

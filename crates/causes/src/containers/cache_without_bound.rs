@@ -25,6 +25,7 @@ if len(self.cache) > 1000:
     harmless: "A cache whose keys are few: its ceiling can be computed.",
     sources: &["zoo/44_feature_cache.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

@@ -23,6 +23,7 @@ self.callbacks.append(lambda: mean)"#,
     harmless: "A fixed set of callbacks made at the start.",
     sources: &["https://docs.python.org/3/reference/executionmodel.html", "zoo/28_callback_closures.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

@@ -21,6 +21,7 @@ self.trace.append(record)"#,
     harmless: "A container with a ceiling: of data-set size, of classes, of layers.",
     sources: &["https://docs.python.org/3/library/collections.html", "zoo/32_step_dict.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

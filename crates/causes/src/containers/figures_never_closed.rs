@@ -25,6 +25,7 @@ plt.close(fig)"#,
     harmless: "One figure that is drawn anew each time.",
     sources: &["https://matplotlib.org/stable/api/_as_gen/matplotlib.pyplot.figure.html"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

@@ -28,6 +28,7 @@ handle.remove()"#,
     harmless: "A hook registered once, however long it stays.",
     sources: &["https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

@@ -24,6 +24,7 @@ self.opened.append(image)"#,
     harmless: "A few images that are used all the time.",
     sources: &["https://pillow.readthedocs.io/en/stable/reference/open_files.html", "zoo/15_pil_lazy.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

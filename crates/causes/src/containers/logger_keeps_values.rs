@@ -22,6 +22,7 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "Loggers that render at once to text or a file hold nothing afterwards.",
     sources: &["https://docs.wandb.ai/guides/track/log/", "zoo/11_logger_history.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

@@ -26,6 +26,7 @@ def features(self, x):
     harmless: "A cache with a limit, of small results, on a class with one instance.",
     sources: &["https://docs.python.org/3/library/functools.html", "https://docs.python.org/3/faq/programming.html"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

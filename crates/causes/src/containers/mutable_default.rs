@@ -23,6 +23,7 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "A default that is only read.",
     sources: &["https://docs.python.org/3/faq/programming.html"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

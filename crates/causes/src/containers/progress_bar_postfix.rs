@@ -22,4 +22,5 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "Always with tqdm 4; look at what other bars keep.",
     sources: &["https://tqdm.github.io/docs/tqdm/", "zoo/04_tqdm_postfix.py", "zoo/05_progress_history.py"],
     signature: None,
+    rule: None,
 };

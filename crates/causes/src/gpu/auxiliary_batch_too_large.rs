@@ -23,6 +23,7 @@ loss = main_loss + triplet_loss(model(triplets))"#,
     harmless: "If the peak fits.",
     sources: &["zoo/12_triplet_spike.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

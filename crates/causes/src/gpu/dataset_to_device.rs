@@ -22,6 +22,7 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "A data set that is small beside the GPU: it saves the copies.",
     sources: &["https://docs.pytorch.org/docs/stable/data.html", "zoo/01_ds_to_device.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

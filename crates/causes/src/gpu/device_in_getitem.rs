@@ -23,6 +23,7 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "Without workers it is only slow.",
     sources: &["https://docs.pytorch.org/docs/stable/data.html", "https://docs.pytorch.org/docs/stable/notes/cuda.html"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

@@ -24,4 +24,5 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "Always; look for its opposite, LT501.",
     sources: &["zoo/01_ds_to_device.py"],
     signature: None,
+    rule: None,
 };

@@ -23,4 +23,5 @@ pub(crate) const CAUSE: Cause = Cause {
                    it is for.",
     sources: &["https://docs.pytorch.org/docs/stable/notes/cuda.html"],
     signature: None,
+    rule: None,
 };

@@ -21,6 +21,7 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "Reserved memory that is level is a cache, not a leak.",
     sources: &["https://docs.pytorch.org/docs/stable/notes/cuda.html"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

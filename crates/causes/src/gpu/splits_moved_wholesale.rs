@@ -24,6 +24,7 @@ train(node)"#,
     harmless: "One node whose data fits.",
     sources: &["zoo/02_node_preload.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

@@ -24,6 +24,7 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "A frozen encoder run under `no_grad`: there is no graph to keep.",
     sources: &["https://docs.pytorch.org/docs/stable/notes/autograd.html", "zoo/07_embed_cache_graph.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

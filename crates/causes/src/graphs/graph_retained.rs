@@ -1,7 +1,10 @@
 //! LT106: The graph is retained on purpose, in a loop.
 
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
+use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::feeds::Kind;
+use lowtide_lint::feeds::is_inside;
+use lowtide_lint::model::{Expr, Ranged};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -26,9 +29,53 @@ loss_b.backward()"#,
     harmless: "Two backward passes through one graph in the same step, when nothing of it is kept afterwards.",
     sources: &["https://docs.pytorch.org/docs/stable/notes/autograd.html"],
     signature: Some(signature),
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.kind == Memory::Graph && live.statement == Some(Kind::Retained)).then_some(95)
+}
+
+/// `backward(retain_graph=True)` that runs again and again, with no later `backward` in the same step that frees the graph.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files() {
+        let passes: Vec<_> = model
+            .calls
+            .iter()
+            .filter(|call| matches!(&*call.call.func, Expr::Attribute(method) if matches!(method.attr.as_str(), "backward" | "manual_backward")))
+            .collect();
+        for pass in &passes {
+            let says = |name: &str| {
+                pass.call.arguments.keywords.iter().any(|keyword| {
+                    keyword.arg.as_ref().is_some_and(|arg| arg.as_str() == name)
+                        && matches!(&keyword.value, Expr::BooleanLiteral(yes) if yes.value)
+                })
+            };
+            let freed = passes.iter().any(|later| {
+                later.scope == pass.scope
+                    && later.call.start() > pass.call.start()
+                    && is_inside(model, pass.block, later.block)
+                    && !later
+                        .call
+                        .arguments
+                        .keywords
+                        .iter()
+                        .any(|keyword| keyword.arg.as_ref().is_some_and(|arg| arg.as_str() == "retain_graph"))
+            });
+            // A part of somebody's own backward pass: `output.backward(gradient, retain_graph=True)`.
+            let manual = matches!(&*pass.call.func, Expr::Attribute(method) if method.attr.as_str() == "manual_backward");
+            let own = !manual
+                && !pass.call.arguments.args.is_empty()
+                && model.method_of(pass.scope).is_some_and(|(_, method)| model.scope(method).name().starts_with("backward"));
+            if !own
+                && (says("retain_graph") && !freed || says("create_graph"))
+                && check.containers.is_repeated(file, pass.scope, pass.block)
+            {
+                hits.push(Hit { file, offset: pass.call.start() });
+            }
+        }
+    }
+    hits
 }

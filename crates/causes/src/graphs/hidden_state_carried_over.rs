@@ -1,7 +1,13 @@
 //! LT105: A hidden state is carried over with its graph.
 
+use std::collections::HashSet;
+
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
+use lowtide_lint::autograd::mentions;
+use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::feeds::Kind;
+use lowtide_lint::feeds::{innermost_loop, is_inside};
+use lowtide_lint::model::{Bound, Expr, Ranged};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -22,9 +28,43 @@ out, hidden = model(x, hidden)"#,
     harmless: "A state that is carried over a few steps on purpose and then detached.",
     sources: &["https://docs.pytorch.org/docs/stable/notes/faq.html"],
     signature: Some(signature),
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.kind == Memory::Graph && live.statement == Some(Kind::Accumulated)).then_some(70)
+}
+
+/// `out, hidden = model(x, hidden)` in a loop that calls `backward` in each round, and nothing sets `hidden` anew.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files() {
+        for assign in model.assigns.iter().filter(|assign| matches!(assign.how, Bound::Whole | Bound::Part)) {
+            let (scope, block) = (assign.scope, assign.block);
+            let Expr::Call(call) = assign.value else { continue };
+            let target: HashSet<_> = check.flow.places(file, scope, assign.target).into_iter().map(|at| at.place).collect();
+            let given = call.arguments.args.iter().chain(call.arguments.keywords.iter().map(|keyword| &keyword.value));
+            let Some(round) = innermost_loop(model, block) else { continue };
+            let trains = model.calls.iter().any(|call| {
+                matches!(&*call.call.func, Expr::Attribute(method) if matches!(method.attr.as_str(), "backward" | "manual_backward"))
+                    && is_inside(model, call.block, round)
+            });
+            let detached = model.calls.iter().any(|call| {
+                matches!(&*call.call.func, Expr::Attribute(method) if method.attr.as_str() == "detach_"
+                    && mentions(check.flow, file, call.scope, &method.value, &target, 12))
+                    && is_inside(model, call.block, round)
+            });
+            if trains
+                && !detached
+                && given.into_iter().any(|value| mentions(check.flow, file, scope, value, &target, 12))
+                && check.autograd.carries(file, scope, block, assign.value)
+                && !check.containers.is_renewed(file, scope, block, assign.target, assign.target.start())
+                && check.outlives(file, scope, block, assign.target)
+            {
+                hits.push(Hit { file, offset: assign.target.start() });
+            }
+        }
+    }
+    hits
 }

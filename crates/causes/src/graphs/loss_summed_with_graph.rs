@@ -1,7 +1,9 @@
 //! LT101: A loss is summed up together with its graph.
 
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
+use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::feeds::Kind;
+use lowtide_lint::model::{Bound, Expr, Operator, Ranged};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -34,9 +36,41 @@ for x, y in loader:
                    there is no graph.",
     sources: &["https://docs.pytorch.org/docs/stable/notes/faq.html"],
     signature: Some(signature),
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.kind == Memory::Graph && live.statement == Some(Kind::Accumulated)).then_some(90)
+}
+
+/// A sum over the rounds of a loop, of values with a graph, that no `backward` is called on.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files() {
+        for assign in &model.assigns {
+            let (scope, block) = (assign.scope, assign.block);
+            let sums = match assign.how {
+                Bound::Augmented(Operator::Add) => check.autograd.carries(file, scope, block, assign.value),
+                Bound::Whole => match assign.value {
+                    Expr::BinOp(sum) if sum.op == Operator::Add => {
+                        let target = check.flow.places(file, scope, assign.target);
+                        let same = |expr| check.flow.places(file, scope, expr).iter().any(|at| target.contains(at));
+                        same(&sum.left) && check.autograd.carries(file, scope, block, &sum.right)
+                            || same(&sum.right) && check.autograd.carries(file, scope, block, &sum.left)
+                    }
+                    _ => false,
+                },
+                _ => false,
+            };
+            if sums
+                && check.containers.is_repeated(file, scope, block)
+                && check.outlives(file, scope, block, assign.target)
+                && !check.autograd.reaches_backward(file, assign)
+            {
+                hits.push(Hit { file, offset: assign.target.start() });
+            }
+        }
+    }
+    hits
 }

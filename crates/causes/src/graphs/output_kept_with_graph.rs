@@ -1,6 +1,9 @@
 //! LT103: Outputs are kept together with their graph.
 
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::check::{Check, Hit};
+use lowtide_lint::model::{BlockId, Bound, Expr, Ranged, ScopeId};
+use lowtide_lint::program::FileId;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -26,9 +29,53 @@ pub(crate) const CAUSE: Cause = Cause {
         "zoo/05_progress_history.py",
     ],
     signature: Some(signature),
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.has_graph() && live.adds_to_container()).then_some(90)
+}
+
+/// Something with a graph is put into a container that outlives the round and is not emptied in it.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files() {
+        for call in &model.calls {
+            let Expr::Attribute(method) = &*call.call.func else { continue };
+            let at = match method.attr.as_str() {
+                "append" | "appendleft" | "add" => 0,
+                "insert" => 1,
+                _ => continue,
+            };
+            if let Some(value) = call.call.arguments.args.get(at)
+                && keeps(check, file, (call.scope, call.block), &method.value, value, None)
+            {
+                hits.push(Hit { file, offset: call.call.start() });
+            }
+        }
+        for assign in model.assigns.iter().filter(|assign| assign.how == Bound::Whole) {
+            if let Expr::Subscript(item) = assign.target
+                && keeps(check, file, (assign.scope, assign.block), &item.value, assign.value, Some(&item.slice))
+            {
+                hits.push(Hit { file, offset: assign.target.start() });
+            }
+        }
+    }
+    hits
+}
+
+fn keeps<'p>(
+    check: &Check<'_, 'p>,
+    file: FileId,
+    (scope, block): (ScopeId, BlockId),
+    container: &'p Expr,
+    value: &'p Expr,
+    key: Option<&'p Expr>,
+) -> bool {
+    check.autograd.carries(file, scope, block, value)
+        && check.containers.is_repeated(file, scope, block)
+        && check.outlives(file, scope, block, container)
+        && !check.containers.bound(file, scope, block, container, key).is_some_and(|bound| bound.is_firm())
+        && !check.autograd.is_summed_up(file, scope, container)
 }

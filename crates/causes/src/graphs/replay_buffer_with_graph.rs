@@ -20,6 +20,7 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "On-policy methods that need the graph of one rollout and clear it after the update.",
     sources: &["https://docs.pytorch.org/docs/stable/notes/autograd.html", "zoo/22_warmup_plateau.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

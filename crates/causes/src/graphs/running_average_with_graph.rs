@@ -1,7 +1,12 @@
 //! LT102: A running average is updated with the graph.
 
+use std::collections::HashSet;
+
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
+use lowtide_lint::autograd::mentions;
+use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::feeds::Kind;
+use lowtide_lint::model::{Bound, Expr, Operator, Ranged};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -24,9 +29,43 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "An average of plain numbers, or of tensors that were made under `no_grad`.",
     sources: &["https://docs.pytorch.org/docs/stable/notes/faq.html", "zoo/08_text_embed_ema.py"],
     signature: Some(signature),
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.kind == Memory::Graph && live.statement == Some(Kind::Accumulated)).then_some(80)
+}
+
+/// `ema = a * ema + b * x` where `x` has a graph; `ema.lerp(x, w)` too.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files() {
+        for assign in model.assigns.iter().filter(|assign| assign.how == Bound::Whole) {
+            let (scope, block) = (assign.scope, assign.block);
+            let target: HashSet<_> = check.flow.places(file, scope, assign.target).into_iter().map(|at| at.place).collect();
+            let old = |expr| mentions(check.flow, file, scope, expr, &target, 12);
+            let new = |expr| check.autograd.carries(file, scope, block, expr);
+            let averages = match assign.value {
+                Expr::BinOp(sum) if sum.op == Operator::Add => {
+                    let scaled = |expr: &Expr| matches!(expr, Expr::BinOp(product) if matches!(product.op, Operator::Mult | Operator::Div));
+                    scaled(&sum.left) && old(&sum.left) && new(&sum.right)
+                        || scaled(&sum.right) && old(&sum.right) && new(&sum.left)
+                }
+                Expr::Call(call) => {
+                    let lerp = matches!(&*call.func, Expr::Attribute(method) if method.attr.as_str() == "lerp");
+                    lerp && old(assign.value) && call.arguments.args.iter().any(new)
+                }
+                _ => false,
+            };
+            if averages
+                && check.containers.is_repeated(file, scope, block)
+                && check.outlives(file, scope, block, assign.target)
+                && !check.autograd.reaches_backward(file, assign)
+            {
+                hits.push(Hit { file, offset: assign.target.start() });
+            }
+        }
+    }
+    hits
 }

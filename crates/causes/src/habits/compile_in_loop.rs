@@ -24,4 +24,5 @@ for batch in loader:
     harmless: "Never in a loop that goes on.",
     sources: &["https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_troubleshooting.html"],
     signature: None,
+    rule: None,
 };

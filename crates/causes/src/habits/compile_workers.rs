@@ -23,6 +23,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "zoo/17_compile_pool.py",
     ],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

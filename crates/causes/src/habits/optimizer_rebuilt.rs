@@ -25,6 +25,7 @@ for stage in stages:
     harmless: "If nothing refers to the old one, it goes.",
     sources: &["https://docs.pytorch.org/docs/stable/optim.html"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

@@ -25,6 +25,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "zoo/42_recompile.py",
     ],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

@@ -26,6 +26,7 @@ writer.close()"#,
     harmless: "A fixed number of them, made at the start.",
     sources: &["https://docs.pytorch.org/docs/stable/distributed.html", "zoo/46_fds_threads.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

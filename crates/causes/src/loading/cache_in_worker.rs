@@ -25,6 +25,7 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "Its ceiling is data set x workers: harmless where that fits.",
     sources: &["https://docs.pytorch.org/docs/stable/data.html", "zoo/25_worker_leak.py", "zoo/45_one_of_four.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

@@ -20,6 +20,7 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "If N x videos x workers frames fit, it is only a floor.",
     sources: &["zoo/13_frame_lru.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

@@ -26,6 +26,7 @@ for epoch in range(epochs):
     harmless: "Without persistent workers each epoch's workers end with it: churn, and time, but no growth.",
     sources: &["https://docs.pytorch.org/docs/stable/data.html", "zoo/40_zombie_workers.py", "zoo/43_worker_respawn.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

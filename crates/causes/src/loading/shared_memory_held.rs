@@ -21,6 +21,7 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "Batches that go with their step.",
     sources: &["https://docs.pytorch.org/docs/stable/multiprocessing.html", "zoo/26_shm_held.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

@@ -28,6 +28,7 @@ self.labels = numpy.array([label for path, label in index])"#,
         "zoo/16_worker_cow.py",
     ],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

@@ -22,6 +22,7 @@ scores = [score(e) for e in episodes]"#,
     harmless: "If the spike fits the limit, it is only a spike.",
     sources: &["zoo/19_val_spike.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

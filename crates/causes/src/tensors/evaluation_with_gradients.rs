@@ -28,6 +28,7 @@ with torch.inference_mode():
     harmless: "Where gradients are what is evaluated: adversarial examples, saliency maps.",
     sources: &["https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

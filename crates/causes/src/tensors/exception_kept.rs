@@ -28,6 +28,7 @@ except RuntimeError as error:
     harmless: "An exception that is raised again or dropped.",
     sources: &["https://docs.python.org/3/reference/compound_stmts.html"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

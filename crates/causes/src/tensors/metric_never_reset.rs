@@ -24,6 +24,7 @@ metric.reset()"#,
     harmless: "Metrics that sum into a few numbers do not grow, only report the wrong thing.",
     sources: &["https://lightning.ai/docs/torchmetrics/stable/pages/overview.html"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

@@ -28,4 +28,5 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "Comprehensions have a scope of their own in Python 3.",
     sources: &["zoo/02_node_preload.py"],
     signature: None,
+    rule: None,
 };

@@ -23,6 +23,7 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "A few values per epoch; a window with a limit (LT310).",
     sources: &["https://docs.pytorch.org/docs/stable/notes/faq.html", "zoo/21_slow_under_spikes.py"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

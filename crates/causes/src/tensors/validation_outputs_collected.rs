@@ -30,6 +30,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "zoo/18_wrapper_child.py",
     ],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

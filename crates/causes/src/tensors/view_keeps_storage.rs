@@ -21,6 +21,7 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "Views that go with their step.",
     sources: &["https://docs.pytorch.org/docs/stable/tensor_view.html"],
     signature: Some(signature),
+    rule: None,
 };
 
 /// How well what was seen in a run fits, of 100.

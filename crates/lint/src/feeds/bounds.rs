@@ -144,7 +144,7 @@ impl<'p> Bounds<'_, 'p> {
 }
 
 /// The line that an offset of a file lies in.
-pub(super) fn site(flow: &Flow, file: FileId, offset: TextSize) -> Site {
+pub(crate) fn site(flow: &Flow, file: FileId, offset: TextSize) -> Site {
     let source = flow.models.of(file).source;
     let place = source.place(offset);
     let text: String = source.line_text(offset).chars().take(super::MAX_TEXT).collect();

@@ -195,7 +195,7 @@ fn handed_names<'p>(models: &Models<'p>) -> HashSet<&'p str> {
 }
 
 /// Whether a class inherits from something outside the program, which may call its methods.
-fn has_foreign_base(models: &Models, file: FileId, model: &Model, class: ScopeId) -> bool {
+pub(super) fn has_foreign_base(models: &Models, file: FileId, model: &Model, class: ScopeId) -> bool {
     let scope = model.scope(class);
     let ScopeKind::Class(definition) = scope.kind else { return false };
     let outer = scope.parent.unwrap_or(ScopeId::MODULE);

@@ -7,6 +7,7 @@
 
 mod answer;
 mod bounds;
+mod containers;
 mod context;
 mod find;
 mod graph;
@@ -19,6 +20,8 @@ mod target;
 use std::path::PathBuf;
 
 pub use answer::{Answer, Bound, Certainty, Kind, Phase, Site, Statement};
+pub(crate) use bounds::site;
+pub use containers::{Containers, innermost_loop, is_inside};
 pub use holder::{ClassRef, FunctionRef, Grows, Holder, Root, Step};
 
 use crate::flow::Flow;

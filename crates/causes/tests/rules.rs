@@ -1,0 +1,42 @@
+//! Static rules against programs whose truth is known: exactly the marked lines are found.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use lowtide_causes::check;
+use lowtide_lint::check::Check;
+use lowtide_lint::flow::Flow;
+use lowtide_lint::program::{Models, Program, Rooted};
+
+fn findings(path: &Path) -> BTreeSet<(usize, String)> {
+    let program = Program::load(&Rooted::new("/"), &[path.to_owned()], &[]);
+    assert!(program.errors().is_empty(), "{:?}", program.errors());
+    let models = Models::new(&program);
+    let flow = Flow::new(&models);
+    check(&Check::new(&flow)).into_iter().map(|finding| (finding.site.line, finding.cause.id.to_owned())).collect()
+}
+
+#[test]
+fn exactly_the_marked_lines_are_found() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules");
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("the corpus").map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    let mut wrong = Vec::new();
+    for path in &paths {
+        let text = std::fs::read_to_string(path).expect("a program");
+        let marked: BTreeSet<(usize, String)> = text
+            .lines()
+            .zip(1..)
+            .filter_map(|(line, at)| Some((at, line.split_once("  # LT")?.1.trim())))
+            .map(|(at, id)| (at, format!("LT{id}")))
+            .collect();
+        assert!(marked.len() >= 5, "{}: {} leaks", path.display(), marked.len());
+        let found = findings(path);
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        wrong.extend(marked.difference(&found).map(|(line, id)| format!("{name}:{line}: {id} not found")));
+        wrong.extend(found.difference(&marked).map(|(line, id)| format!("{name}:{line}: {id} is wrong")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(paths.len() >= 5);
+}

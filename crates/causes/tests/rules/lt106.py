@@ -1,0 +1,63 @@
+# Graphs retained.
+import torch
+
+
+def loop(net, data, opt):
+    for x in data:
+        cost = net(x).mean()
+        cost.backward(retain_graph=True)  # LT106
+        opt.step()
+
+
+class Trainer:
+    def training_step(self, cost):
+        cost.backward(retain_graph=True)  # LT106
+
+    def run(self, costs):
+        while costs:
+            self.training_step(costs.pop())
+
+
+def second(net, data):
+    for x in data:
+        cost = net(x).mean()
+        cost.backward(create_graph=True)  # LT106
+
+
+def lightning(self, batches):
+    for b in batches:
+        self.manual_backward(self(b), retain_graph=True)  # LT106
+
+
+def two(costs):
+    for a, b in costs:
+        a.backward(retain_graph=True)  # LT106
+        b.backward(retain_graph=True)  # LT106
+
+
+def once(cost):
+    cost.backward(retain_graph=True)
+
+
+def shared(costs):
+    for a, b in costs:
+        a.backward(retain_graph=True)
+        b.backward()
+
+
+def plain(costs):
+    for a in costs:
+        a.backward()
+        a.backward(retain_graph=False)
+
+
+def penalty(net, data):
+    for x in data:
+        out = net(x).sum()
+        (g,) = torch.autograd.grad(out, x, create_graph=True)
+        (out + g.norm()).backward()
+
+
+def chosen(costs, keep):
+    for a in costs:
+        a.backward(retain_graph=keep)

@@ -1,0 +1,83 @@
+//! What static rules work on: a program, what carries graphs in it, what its containers do.
+
+use crate::autograd::Autograd;
+use crate::feeds::{Containers, Site, innermost_loop, is_inside};
+use crate::flow::{At, ClassId, Flow, Place};
+use crate::model::{BlockId, Expr, Model, ScopeId, TextSize};
+use crate::program::FileId;
+
+/// A program to be checked.
+pub struct Check<'f, 'p> {
+    /// Its places.
+    pub flow: &'f Flow<'p>,
+    /// What carries an autograd graph.
+    pub autograd: Autograd<'f, 'p>,
+    /// What its containers do.
+    pub containers: Containers<'f, 'p>,
+    /// Libraries' files, too.
+    all: bool,
+}
+
+/// A place at which a rule found its pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// The file.
+    pub file: FileId,
+    /// Where the statement begins.
+    pub offset: TextSize,
+}
+
+impl<'f, 'p> Check<'f, 'p> {
+    /// Reads a program.
+    #[must_use]
+    pub fn new(flow: &'f Flow<'p>) -> Self {
+        Self { flow, autograd: Autograd::new(flow), containers: Containers::new(flow), all: false }
+    }
+
+    /// The same, for libraries that are to be checked themselves.
+    #[must_use]
+    pub fn of_all(flow: &'f Flow<'p>) -> Self {
+        Self { all: true, ..Self::new(flow) }
+    }
+
+    /// The files to be checked with their models: the user's own.
+    pub fn files(&self) -> impl Iterator<Item = (FileId, &Model<'p>)> {
+        self.flow.models.iter().filter(|(file, _)| self.all || !self.flow.models.program.in_library(*file))
+    }
+
+    /// Whether what a place holds lives on from one step of the training to the next.
+    ///
+    /// A local of a model's own method does not: its loops go over layers and parts of one batch, unless they call
+    /// `backward` themselves.
+    #[must_use]
+    pub fn outlives(&self, file: FileId, scope: ScopeId, block: BlockId, expr: &'p Expr) -> bool {
+        self.containers.outlives(file, scope, block, expr)
+            && (!self.is_models_local(file, scope, expr) || self.trains(file, block))
+    }
+
+    fn is_models_local(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> bool {
+        let model = self.flow.models.of(file);
+        let of_model = model.method_of(scope).is_some_and(|(class, _)| {
+            let class = ClassId { file, scope: class };
+            self.autograd.is_module(class) || self.flow.method(class, "forward").is_some() || self.containers.is_foreign(class)
+        });
+        let local = |at: &At<'_>| matches!(at.place, Place::Variable(..) | Place::Result(..));
+        of_model && self.flow.places(file, scope, expr).iter().all(local)
+    }
+
+    /// Whether one of the loops around a block calls `backward`.
+    fn trains(&self, file: FileId, block: BlockId) -> bool {
+        let model = self.flow.models.of(file);
+        let Some(round) = innermost_loop(model, block) else { return false };
+        model.calls.iter().any(|call| {
+            matches!(&*call.call.func, Expr::Attribute(method) if matches!(method.attr.as_str(), "backward" | "manual_backward"))
+                && is_inside(model, call.block, round)
+        })
+    }
+
+    /// The line of a hit.
+    #[must_use]
+    pub fn site(&self, hit: Hit) -> Site {
+        crate::feeds::site(self.flow, hit.file, hit.offset)
+    }
+}

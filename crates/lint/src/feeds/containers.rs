@@ -1,0 +1,136 @@
+//! What rules ask of containers and of the places that outlive a loop; the same knowledge that answers for holders.
+
+use std::collections::HashSet;
+
+use super::bounds::{Bounds, at};
+use super::context::Contexts;
+use super::ops::{Op, Ops};
+use super::{Bound, Kind, Phase};
+use crate::autograd::mentions;
+use crate::flow::{At, ClassId, Flow, Place};
+use crate::model::{BlockId, Expr, Model, Ranged, ScopeId};
+use crate::program::FileId;
+
+/// What is known of a program's containers.
+pub struct Containers<'f, 'p> {
+    flow: &'f Flow<'p>,
+    ops: Ops<'p>,
+    contexts: Contexts,
+}
+
+impl<'f, 'p> Containers<'f, 'p> {
+    /// Reads a program.
+    #[must_use]
+    pub fn new(flow: &'f Flow<'p>) -> Self {
+        Self { flow, ops: Ops::new(flow), contexts: Contexts::new(flow.models) }
+    }
+
+    /// Whether code at this block runs again and again.
+    #[must_use]
+    pub fn is_repeated(&self, file: FileId, scope: ScopeId, block: BlockId) -> bool {
+        self.contexts.is_repeated(self.flow.models.of(file), file, scope, block)
+    }
+
+    /// The part of the training that a block belongs to.
+    #[must_use]
+    pub fn phase(&self, file: FileId, scope: ScopeId, block: BlockId) -> Option<Phase> {
+        self.contexts.phase(self.flow.models.of(file), file, scope, block)
+    }
+
+    /// What bounds the growth of a container by something that adds to it here.
+    #[must_use]
+    pub fn bound(
+        &self,
+        file: FileId,
+        scope: ScopeId,
+        block: BlockId,
+        container: &'p Expr,
+        key: Option<&'p Expr>,
+    ) -> Option<Bound> {
+        let seeds = self.flow.places(file, scope, container);
+        let aliases = self.flow.aliases(&seeds, false);
+        let bounds = Bounds { flow: self.flow, ops: &self.ops, contexts: &self.contexts, aliases: &aliases, local_of: None };
+        let at = *seeds.first()?;
+        bounds.of(&Op { at, what: Kind::Add, file, scope, block, offset: container.start(), key, container: Some(container) })
+    }
+
+    /// Whether what a place holds lives on when the innermost loop around a block goes round: it is an attribute, another
+    /// scope's variable, or was there before the loop. Outside of loops: whether it is there at the function's next call.
+    #[must_use]
+    pub fn outlives(&self, file: FileId, scope: ScopeId, block: BlockId, expr: &'p Expr) -> bool {
+        let model = self.flow.models.of(file);
+        self.flow.places(file, scope, expr).iter().any(|at| self.place_outlives(model, file, scope, block, *at))
+    }
+
+    fn place_outlives(&self, model: &Model<'p>, file: FileId, scope: ScopeId, block: BlockId, wanted: At<'p>) -> bool {
+        let Place::Variable(of, owner, _) = wanted.place else {
+            return matches!(wanted.place, Place::Attribute(..)) && self.is_repeated(file, scope, block);
+        };
+        let own = of == file && Some(owner) == model.function_of(scope).or(Some(ScopeId::MODULE));
+        match innermost_loop(model, block) {
+            // Set anew in each round, whatever happens before the statement?
+            Some(round) if own => {
+                let base = At { depth: 0, ..wanted };
+                !at(&self.ops.assigned, base).any(|op| {
+                    is_inside(model, block, op.block)
+                        && is_inside(model, op.block, round)
+                        && !mentions(self.flow, op.file, op.scope, op.what, &HashSet::from([wanted.place]), 12)
+                })
+            }
+            Some(_) => true,
+            None => !own && self.is_repeated(file, scope, block),
+        }
+    }
+
+    /// Whether a class inherits from something outside of the program.
+    #[must_use]
+    pub fn is_foreign(&self, class: ClassId) -> bool {
+        super::context::has_foreign_base(self.flow.models, class.file, self.flow.models.of(class.file), class.scope)
+    }
+
+    /// Whether a place is given another value in the same round of the innermost loop, apart from the statement at `except`.
+    #[must_use]
+    pub fn is_renewed(
+        &self,
+        file: FileId,
+        scope: ScopeId,
+        block: BlockId,
+        expr: &'p Expr,
+        except: crate::model::TextSize,
+    ) -> bool {
+        let model = self.flow.models.of(file);
+        let Some(round) = innermost_loop(model, block) else { return false };
+        self.flow.places(file, scope, expr).iter().any(|wanted| {
+            at(&self.ops.assigned, *wanted).any(|op| op.file == file && op.offset != except && is_inside(model, op.block, round))
+        })
+    }
+}
+
+/// The innermost loop around a block, inside its function.
+#[must_use]
+pub fn innermost_loop(model: &Model, block: BlockId) -> Option<BlockId> {
+    let mut at = block;
+    loop {
+        let here = model.block(at);
+        if here.kind.is_loop() {
+            return Some(at);
+        }
+        if here.kind.is_scope() {
+            return None;
+        }
+        at = here.parent?;
+    }
+}
+
+/// Whether a block is another or lies inside it.
+#[must_use]
+pub fn is_inside(model: &Model, block: BlockId, outer: BlockId) -> bool {
+    let mut at = Some(block);
+    while let Some(id) = at {
+        if id == outer {
+            return true;
+        }
+        at = model.block(id).parent;
+    }
+    false
+}
