@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => cli::run::run(args),
         Command::Attach(args) => cli::attach::attach(args),
+        Command::Heap(args) => cli::heap::heap(&args),
         Command::Report(args) => cli::report::report(args),
         Command::Doctor(args) => cli::doctor::doctor(&args),
         Command::Causes(args) => cli::causes::causes(&args),

@@ -7,6 +7,7 @@
 pub mod budget;
 mod census;
 mod error;
+mod growth;
 pub mod memory;
 pub mod native;
 pub mod offsets;
@@ -22,6 +23,7 @@ mod walk;
 pub use budget::{Budget, Part};
 pub use census::{Census, Total};
 pub use error::{Error, Version};
+pub use growth::{Growth, HolderGrowth, Node, Summary, TypeGrowth};
 pub use paths::{Function, Path, Place, Step, StepName};
 pub use python::{Interpreter, Python, Thread};
 pub use walk::{ObjectId, Objects, Parent, Root};

@@ -4,6 +4,7 @@ pub mod attach;
 pub mod causes;
 pub mod demo;
 pub mod doctor;
+pub mod heap;
 pub mod report;
 pub mod run;
 
@@ -31,6 +32,8 @@ pub enum Command {
     Run(run::Args),
     /// Watch what already runs
     Attach(attach::Args),
+    /// List what is alive in a running Python, what grows there, and who holds it
+    Heap(heap::Args),
     /// Judge a file: a recording, or measurements of another tool
     Report(report::Args),
     /// Say what can be seen on this machine, and what to do about what cannot

@@ -53,6 +53,7 @@ pub fn lru(read: Reader<'_>, kind: &Type, object: u64, sink: &mut impl Sink) {
             let label = match (kind.kind, offset) {
                 (Kind::LruLink, 40) => Label::Named("key"),
                 (Kind::LruLink, 48) => Label::Named("result"),
+                (Kind::LruCache, 72) => Label::Named("cache"),
                 _ if i64::try_from(offset) == Ok(kind.dictoffset) => Label::Named("__dict__"),
                 _ => Label::Word(offset as u32),
             };

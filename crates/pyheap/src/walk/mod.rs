@@ -118,7 +118,8 @@ impl<'a> Walk<'a> {
     fn frames(&mut self, visit: impl Fn(&crate::visit::Frame, &mut Edges)) {
         let threads = self.python.interpreters.iter().flat_map(|interpreter| &interpreter.threads);
         for (index, thread) in (0..).zip(threads) {
-            for frame in &thread.frames {
+            // The outermost first: `trainer` of main() says more than `self` of whatever runs at the moment.
+            for frame in thread.frames.iter().rev() {
                 let mut edges = Edges::default();
                 visit(frame, &mut edges);
                 for (target, label, is_guess) in edges.0 {

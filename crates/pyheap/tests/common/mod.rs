@@ -3,14 +3,15 @@
 
 use lowtide_pyheap::{Census, Python};
 use lowtide_remote::Process;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// A running target; ended when dropped.
 pub struct Target {
     child: Child,
+    output: BufReader<ChildStdout>,
     /// What it said of itself.
     pub said: serde_json::Value,
 }
@@ -22,9 +23,24 @@ impl Target {
         let mut child =
             Command::new(python).arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python starts");
         let mut said = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut said).unwrap();
         let said = serde_json::from_str(&said).expect("a line of JSON");
-        Target { child, said }
+        Target { child, output, said }
+    }
+
+    /// Waits until it says a line.
+    pub fn wait_for(&mut self, line: &str) {
+        let mut said = String::new();
+        while said.trim() != line {
+            said.clear();
+            assert!(self.output.read_line(&mut said).unwrap() > 0, "the target has ended");
+        }
+    }
+
+    /// Says a line to it.
+    pub fn say(&mut self, line: &str) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
     pub fn pid(&self) -> u32 {

@@ -1,0 +1,94 @@
+//! A look as JSON: `lowtide.heap/1`. Fields are added, never renamed; the schema lies in `schema/lowtide.heap.1.json`.
+
+use lowtide_pyheap::{Function, Path, Place, Step, StepName, Total};
+use serde_json::{Value, json};
+
+use super::look::Look;
+use super::view::View;
+
+/// The answer.
+pub fn json(look: &Look, view: &View) -> String {
+    let census = &look.census;
+    let python = census.python();
+    let threads: usize = python.interpreters.iter().map(|interpreter| interpreter.threads.len()).sum();
+    let bytes: u64 = census.by_type().iter().map(|(_, total)| total.bytes).sum();
+    let growth = view.growth.as_ref().map(|growth| {
+        json!({
+            "holders": growth.holders.iter().map(|holder| json!({
+                "path": path(&holder.path),
+                "type": holder.kind,
+                "length": holder.len.map(|(before, now)| [before, now]),
+                "count": holder.count,
+                "bytes": holder.bytes,
+            })).collect::<Vec<_>>(),
+            "types": growth.types.iter().map(|kind| json!({
+                "type": kind.name, "count": kind.count, "bytes": kind.bytes,
+            })).collect::<Vec<_>>(),
+        })
+    });
+    let answer = json!({
+        "schema": "lowtide.heap/1",
+        "pid": look.pid,
+        "python": python.version.to_string(),
+        "threads": threads,
+        "pause_seconds": look.pause.as_secs_f64(),
+        "bytes_read": census.image().bytes_read(),
+        "objects": census.objects().len(),
+        "bytes": bytes,
+        "types": view.types.iter().map(|(name, total)| with(total, json!({"type": name}))).collect::<Vec<_>>(),
+        "containers": view.holders.iter().map(|holder| with(&holder.held, json!({
+            "path": path(&holder.path), "type": holder.kind, "length": holder.len,
+        }))).collect::<Vec<_>>(),
+        "held_by": view.of_type.iter().map(|(way, total)| with(total, json!({"path": path(way)}))).collect::<Vec<_>>(),
+        "growth": growth,
+        "notes": look.notes,
+    });
+    format!("{answer:#}\n")
+}
+
+fn with(total: &Total, mut value: Value) -> Value {
+    value["count"] = total.count.into();
+    value["bytes"] = total.bytes.into();
+    value
+}
+
+fn path(path: &Path) -> Value {
+    json!({
+        "text": path.to_string(),
+        "root": root(&path.root),
+        "steps": path.steps.iter().map(step).collect::<Vec<_>>(),
+        "left_out": path.left_out,
+    })
+}
+
+fn root(place: &Place) -> Value {
+    match place {
+        Place::Module { name, file } => json!({"kind": "module", "name": name, "file": file}),
+        Place::Frame { thread, native, function, file, line } => {
+            json!({"kind": "frame", "thread": thread, "tid": native, "function": function, "file": file, "line": line})
+        }
+        Place::Thread { thread } => json!({"kind": "thread", "thread": thread}),
+        Place::Type => json!({"kind": "type"}),
+        Place::Interpreter => json!({"kind": "interpreter"}),
+        Place::Native => json!({"kind": "native"}),
+        Place::Garbage => json!({"kind": "garbage"}),
+    }
+}
+
+fn step(step: &Step) -> Value {
+    let (by, name) = match &step.name {
+        StepName::Variable(name) => ("variable", Value::from(name.as_str())),
+        StepName::Attribute(name) => ("attribute", name.as_str().into()),
+        StepName::Key(key) => ("key", key.as_str().into()),
+        StepName::Index(index) => ("index", (*index).into()),
+        StepName::Item => ("item", Value::Null),
+        StepName::Closure(name) => ("closure", name.as_str().into()),
+        StepName::Default(name) => ("default", name.as_str().into()),
+        StepName::Inner(name) => ("inner", name.as_str().into()),
+    };
+    json!({"by": by, "name": name, "type": step.kind, "function": step.function.as_ref().map(function)})
+}
+
+fn function(function: &Function) -> Value {
+    json!({"name": function.name, "file": function.file, "line": function.line})
+}

@@ -1,0 +1,109 @@
+//! `lowtide heap PID`: what is alive in a running Python, what grows there, and who holds it. From outside: the process is
+//! held still for a moment, read, and goes on.
+
+mod json;
+mod look;
+mod text;
+mod view;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lowtide_pyheap::Summary;
+
+use crate::duration;
+use crate::exit::{self, Failure};
+use crate::output::Format;
+use crate::terminal;
+use look::{Look, Saved};
+use view::Wanted;
+
+/// List what is alive in a running Python, what grows there, and who holds it.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The process
+    #[arg(value_name = "PID")]
+    pid: u32,
+    /// Look twice, so far apart, and say what grew
+    #[arg(long, value_name = "TIME", value_parser = duration::parse_duration)]
+    diff: Option<Duration>,
+    /// Only types whose name has this in it, and who holds their objects
+    #[arg(long, value_name = "NAME")]
+    r#type: Option<String>,
+    /// Only holders whose path has this in it
+    #[arg(long, value_name = "TEXT")]
+    holder: Option<String>,
+    /// All lines of each list, not only the first
+    #[arg(short, long)]
+    all: bool,
+    /// Form of the answer
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// Keep this look in FILE, to compare a later one with
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Say what grew since the look in FILE
+    #[arg(long, value_name = "FILE", conflicts_with = "diff")]
+    compare: Option<PathBuf>,
+    /// Hold the process still no longer than this [default: four times what is expected, 2s at least]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse_duration)]
+    max_pause: Option<Duration>,
+}
+
+/// Looks, and prints.
+pub fn heap(args: &Args) -> Result<u8, Failure> {
+    let process = look::open(args.pid)?;
+    let before = match (&args.compare, args.diff) {
+        (Some(path), _) => Some(load(path)?),
+        (None, Some(time)) => {
+            let first = Look::take(&process, args.max_pause)?;
+            let saved = first.saved();
+            drop(first);
+            terminal::say(&format!("looking again in {}", look::seconds(time)));
+            std::thread::sleep(time);
+            Some(saved)
+        }
+        (None, None) => None,
+    };
+    let look = Look::take(&process, args.max_pause)?;
+    let before = before.map(|saved| same_process(saved, &look)).transpose()?;
+    if let Some(path) = &args.save {
+        save(path, &look.saved())?;
+    }
+    let wanted = Wanted { kind: args.r#type.clone(), holder: args.holder.clone(), all: args.all };
+    let view = view::view(&look, before.as_ref(), &wanted);
+    let stdout = std::io::stdout();
+    let answer = match args.format {
+        Format::Json => json::json(&look, &view),
+        Format::Text => text::text(&look, &view, terminal::width(&stdout)),
+    };
+    // A reader that closes the pipe early has read enough.
+    let _ = stdout.lock().write_all(answer.as_bytes());
+    Ok(exit::DONE)
+}
+
+/// The summary of an earlier look, if it was of the process that is looked at now: objects are told by their addresses.
+fn same_process(saved: Saved, look: &Look) -> Result<Summary, Failure> {
+    if saved.start_ticks == look.start_ticks && saved.pid == look.pid {
+        return Ok(saved.summary);
+    }
+    Err(Failure::usage(format!(
+        "the look that is compared with was at another process (pid {}, started at another time): objects can be followed within one \
+         process only; save a look at pid {} first",
+        saved.pid, look.pid
+    )))
+}
+
+fn load(path: &Path) -> Result<Saved, Failure> {
+    let file = fs::read(path).map_err(|error| Failure::cannot(format!("cannot read {}: {error}", path.display())))?;
+    serde_json::from_slice(&file)
+        .map_err(|error| Failure::cannot(format!("{} is not a look that `lowtide heap --save` wrote: {error}", path.display())))
+}
+
+fn save(path: &Path, saved: &Saved) -> Result<(), Failure> {
+    let failure = |error: std::io::Error| Failure::cannot(format!("cannot write {}: {error}", path.display()));
+    let bytes = serde_json::to_vec(saved).map_err(|error| failure(error.into()))?;
+    fs::write(path, bytes).map_err(failure)
+}

@@ -1,0 +1,127 @@
+//! What is shown of a look: by type, by holder, what grew.
+
+use lowtide_pyheap::{Growth, ObjectId, Parent, Path, StepName, Summary, Total};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use super::look::Look;
+
+/// Lines of a list that are shown unless all are asked for.
+const TOP: usize = 12;
+/// Paths that are worked out at most.
+const PATHS: usize = 2000;
+/// Items that a container has at least to be listed.
+const ITEMS: u64 = 100;
+
+/// What was asked for.
+pub struct Wanted {
+    pub kind: Option<String>,
+    pub holder: Option<String>,
+    pub all: bool,
+}
+
+/// What is shown.
+pub struct View {
+    pub types: Vec<(String, Total)>,
+    pub types_left: usize,
+    pub holders: Vec<Holder>,
+    pub holders_left: usize,
+    /// Who holds objects of the types asked for: the way, with positions left out, and how many.
+    pub of_type: Vec<(Path, Total)>,
+    pub growth: Option<Growth>,
+}
+
+/// A container.
+pub struct Holder {
+    pub kind: String,
+    pub path: Path,
+    pub len: u64,
+    /// Objects and bytes that it holds, itself included.
+    pub held: Total,
+}
+
+/// Works out what is shown.
+pub fn view(look: &Look, before: Option<&Summary>, wanted: &Wanted) -> View {
+    let top = if wanted.all { usize::MAX } else { TOP };
+    let (types, types_left) = types(look, wanted, top);
+    let (holders, holders_left) = holders(look, wanted, top);
+    let of_type = wanted.kind.as_ref().map_or_else(Vec::new, |name| of_type(look, name, top));
+    let growth = before.map(|before| {
+        let mut growth = look.census.growth_since(before);
+        let fits = |text: &str| wanted.holder.as_ref().is_none_or(|wanted| text.contains(wanted.as_str()));
+        growth.holders.retain(|holder| fits(&holder.path.to_string()));
+        growth.types.retain(|kind| wanted.kind.as_ref().is_none_or(|wanted| kind.name.contains(wanted.as_str())));
+        growth.holders.truncate(top);
+        growth.types.retain(|kind| kind.bytes > 0);
+        growth.types.truncate(top);
+        growth
+    });
+    View { types, types_left, holders, holders_left, of_type, growth }
+}
+
+fn types(look: &Look, wanted: &Wanted, top: usize) -> (Vec<(String, Total)>, usize) {
+    let mut by_name: HashMap<&str, Total> = HashMap::new();
+    for (id, total) in look.census.by_type() {
+        if let Some(kind) = look.census.types().get(id)
+            && wanted.kind.as_ref().is_none_or(|wanted| kind.name.contains(wanted.as_str()))
+        {
+            let sum = by_name.entry(&kind.name).or_default();
+            sum.count += total.count;
+            sum.bytes += total.bytes;
+        }
+    }
+    let mut types: Vec<(String, Total)> = by_name.into_iter().map(|(name, total)| (name.to_owned(), total)).collect();
+    types.sort_by(|(a, x), (b, y)| y.bytes.cmp(&x.bytes).then_with(|| a.cmp(b)));
+    let left = types.len().saturating_sub(top);
+    types.truncate(top);
+    (types, left)
+}
+
+/// Containers with many items, those that hold most first.
+fn holders(look: &Look, wanted: &Wanted, top: usize) -> (Vec<Holder>, usize) {
+    let census = &look.census;
+    let held = census.held();
+    let is_large = |id: &ObjectId| {
+        census.kind(*id).is_some_and(|kind| kind.kind.is_container()) && census.len_of(*id).is_some_and(|len| len >= ITEMS)
+    };
+    let mut large: Vec<ObjectId> = census.objects().ids().filter(is_large).collect();
+    large.sort_by_key(|id| (Reverse(held[id.0 as usize].bytes), *id));
+    let count = large.len();
+    // What a module defines is not what a program gathers.
+    let is_module = |path: &Path| path.steps.last().is_some_and(|step| step.name == StepName::Inner("__dict__".to_owned()));
+    let fits = |holder: &Holder| {
+        (wanted.all || !is_module(&holder.path))
+            && wanted.holder.as_ref().is_none_or(|wanted| holder.path.to_string().contains(wanted.as_str()))
+    };
+    let holder = |id: ObjectId| Holder {
+        kind: census.kind(id).map_or_else(String::new, |kind| kind.name.clone()),
+        path: census.path(id),
+        len: census.len_of(id).unwrap_or(0),
+        held: held[id.0 as usize],
+    };
+    let shown: Vec<Holder> = large.into_iter().take(PATHS).map(holder).filter(fits).take(top).collect();
+    let left = if wanted.holder.is_some() { 0 } else { count.saturating_sub(shown.len()) };
+    (shown, left)
+}
+
+/// Who holds objects of a type: ways that differ in positions only are one.
+fn of_type(look: &Look, name: &str, top: usize) -> Vec<(Path, Total)> {
+    let census = &look.census;
+    let mut ways: HashMap<ObjectId, (ObjectId, Total)> = HashMap::new();
+    // Objects of the type that hold one another (a linked list) are one way, that of the first.
+    let mut first: HashMap<ObjectId, ObjectId> = HashMap::new();
+    for id in census.objects().ids() {
+        if census.kind(id).is_some_and(|kind| kind.name.contains(name)) {
+            let parent = match census.objects().parent(id) {
+                Parent::Object(parent) => parent,
+                Parent::Root(_) => id,
+            };
+            let holder = first.get(&parent).copied().unwrap_or(parent);
+            first.insert(id, holder);
+            ways.entry(holder).or_insert((id, Total::default())).1.add(census.objects().size(id));
+        }
+    }
+    let mut ways: Vec<(ObjectId, (ObjectId, Total))> = ways.into_iter().collect();
+    ways.sort_by_key(|(parent, (_, total))| (Reverse(total.bytes), *parent));
+    ways.into_iter().take(top.min(PATHS)).map(|(_, (id, total))| (census.path(id), total)).collect()
+}

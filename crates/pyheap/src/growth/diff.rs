@@ -1,0 +1,236 @@
+//! What grew between a census and a later one of the same process.
+//!
+//! An object is the same where its address and type are. A container that has more in it than before has grown, whatever its
+//! size. Anything else that holds more than before, and no single thing below it explains that, has been given something
+//! new: then the new thing is named, by the way that leads to it.
+
+use super::Summary;
+use crate::census::Census;
+use crate::paths::{Path, Place};
+use crate::walk::{ObjectId, Parent};
+use std::collections::HashMap;
+
+/// Objects that something grew below are looked for so many references up.
+const UP: usize = 256;
+/// Growth that is worth a line where no container grew: a page.
+const WORTH: i64 = 4096;
+/// The part of a holder's growth that something new below it has at least to be named.
+const PART: i64 = 32;
+/// Candidates whose paths are worked out.
+const CANDIDATES: usize = 200;
+
+/// What grew.
+#[derive(Clone, Debug, Default)]
+pub struct Growth {
+    /// By type, most bytes first; types that shrank last.
+    pub types: Vec<TypeGrowth>,
+    /// By holder, most bytes first.
+    pub holders: Vec<HolderGrowth>,
+}
+
+/// How a type's objects grew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeGrowth {
+    /// The type.
+    pub name: String,
+    /// More objects than before.
+    pub count: i64,
+    /// More bytes than before.
+    pub bytes: i64,
+}
+
+/// A holder that grew.
+#[derive(Clone, Debug)]
+pub struct HolderGrowth {
+    /// The object.
+    pub id: ObjectId,
+    /// Its type.
+    pub kind: String,
+    /// The way to it.
+    pub path: Path,
+    /// `len()` before and now, for a container that was there before.
+    pub len: Option<(u64, u64)>,
+    /// More objects held than before; unknown for something that is new.
+    pub count: Option<i64>,
+    /// More bytes held than before.
+    pub bytes: i64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Grown {
+    len: Option<(u64, u64)>,
+    count: i64,
+    bytes: i64,
+    /// What grew and holds it.
+    above: Option<ObjectId>,
+    /// Growth of what lies below it.
+    below: i64,
+    largest_below: i64,
+}
+
+impl Grown {
+    fn more(&self) -> u64 {
+        self.len.map_or(0, |(before, now)| now.saturating_sub(before))
+    }
+
+    /// Whether it is here that something was added, rather than further down.
+    fn is_holder(&self) -> bool {
+        let unexplained = self.bytes - self.below;
+        // Many that grow a little each (a dict of lists) are told as the one that holds them.
+        self.more() > 0 || unexplained >= WORTH.max(self.bytes / 2) || self.is_spread()
+    }
+
+    fn is_spread(&self) -> bool {
+        self.below > 0 && self.largest_below * 3 < self.below && self.bytes >= WORTH
+    }
+
+    /// A list whose items others hold first has grown by its own slots at least.
+    fn weight(&self) -> i64 {
+        self.bytes.max(i64::try_from(self.more()).unwrap_or(i64::MAX).saturating_mul(8))
+    }
+}
+
+impl Census {
+    /// What has grown since `before`, which must be of the same process.
+    #[must_use]
+    pub fn growth_since(&self, before: &Summary) -> Growth {
+        let now = self.summary();
+        let grown = self.grown(before, &now);
+        Growth { types: types(before, &now), holders: self.holders(before, &grown) }
+    }
+
+    fn grown(&self, before: &Summary, now: &Summary) -> HashMap<ObjectId, Grown> {
+        let ids: HashMap<u64, ObjectId> = {
+            let wanted: std::collections::HashSet<u64> = now.nodes.iter().map(|node| node.address).collect();
+            let objects = self.objects();
+            objects.ids().map(|id| (objects.address(id), id)).filter(|(address, _)| wanted.contains(address)).collect()
+        };
+        let mut grown = HashMap::new();
+        for node in &now.nodes {
+            let Ok(at) = before.nodes.binary_search_by_key(&node.address, |old| old.address) else { continue };
+            let old = before.nodes[at];
+            if before.kinds.get(old.kind as usize) != now.kinds.get(node.kind as usize) {
+                continue;
+            }
+            let difference = |now: u64, old: u64| i64::try_from(now).unwrap_or(i64::MAX) - i64::try_from(old).unwrap_or(i64::MAX);
+            let this = Grown {
+                len: old.len.zip(node.len),
+                count: difference(node.count, old.count),
+                bytes: difference(node.bytes, old.bytes),
+                ..Grown::default()
+            };
+            if (this.more() > 0 || this.bytes > 0)
+                && let Some(id) = ids.get(&node.address)
+            {
+                grown.insert(*id, this);
+            }
+        }
+        self.explain(&mut grown);
+        grown
+    }
+
+    /// Tells each what lies below it that grew.
+    fn explain(&self, grown: &mut HashMap<ObjectId, Grown>) {
+        let all: Vec<(ObjectId, i64)> = grown.iter().map(|(id, grown)| (*id, grown.bytes)).collect();
+        for (id, bytes) in all.into_iter().filter(|(_, bytes)| *bytes > 0) {
+            let mut at = id;
+            for _ in 0..UP {
+                let Parent::Object(parent) = self.objects().parent(at) else { break };
+                if let Some(above) = grown.get_mut(&parent) {
+                    above.below += bytes;
+                    above.largest_below = above.largest_below.max(bytes);
+                    if let Some(below) = grown.get_mut(&id) {
+                        below.above = Some(parent);
+                    }
+                    break;
+                }
+                at = parent;
+            }
+        }
+    }
+
+    fn holders(&self, before: &Summary, grown: &HashMap<ObjectId, Grown>) -> Vec<HolderGrowth> {
+        let is_one_of_many = |this: &Grown| this.above.is_some_and(|above| grown.get(&above).is_some_and(is_told_as_one));
+        let mut candidates: Vec<(ObjectId, Grown)> =
+            grown.iter().filter(|(_, this)| this.is_holder() && !is_one_of_many(this)).map(|(id, this)| (*id, *this)).collect();
+        candidates.sort_by_key(|(id, grown)| (std::cmp::Reverse(grown.weight()), *id));
+        candidates.truncate(CANDIDATES);
+        let news = self.new_below(before, &candidates);
+        let mut holders = Vec::new();
+        for (id, grown) in candidates {
+            let own = [(id, grown.weight())];
+            let added = if grown.more() > 0 { None } else { news.get(&id) };
+            for (id, bytes) in added.map_or(own.as_slice(), Vec::as_slice) {
+                let path = self.path(*id);
+                if !is_noise(&path) {
+                    let kind = self.kind(*id).map_or_else(|| "?".to_owned(), |kind| kind.name.clone());
+                    let (len, count) = if added.is_none() { (grown.len, Some(grown.count)) } else { (None, None) };
+                    holders.push(HolderGrowth { id: *id, kind, path, len, count, bytes: *bytes });
+                }
+            }
+        }
+        holders.sort_by_key(|holder| (std::cmp::Reverse(holder.bytes), holder.id));
+        holders
+    }
+
+    /// For those that are no containers: what is new right below them, and how much new it holds.
+    fn new_below(&self, before: &Summary, candidates: &[(ObjectId, Grown)]) -> HashMap<ObjectId, Vec<(ObjectId, i64)>> {
+        let open: HashMap<ObjectId, i64> = candidates
+            .iter()
+            .filter(|(_, grown)| grown.more() == 0 && !grown.is_spread())
+            .map(|(id, grown)| (*id, grown.bytes - grown.below))
+            .collect();
+        let mut below: HashMap<ObjectId, Vec<(ObjectId, i64)>> = HashMap::new();
+        if open.is_empty() {
+            return below;
+        }
+        let objects = self.objects();
+        let mut new: Vec<u64> = vec![0; objects.len()];
+        for id in objects.ids().rev() {
+            if before.nodes.binary_search_by_key(&objects.address(id), |node| node.address).is_ok() {
+                continue;
+            }
+            let bytes = new[id.0 as usize].saturating_add(objects.size(id));
+            let Parent::Object(parent) = objects.parent(id) else { continue };
+            new[parent.0 as usize] = new[parent.0 as usize].saturating_add(bytes);
+            if let Some(growth) = open.get(&parent) {
+                // What replaces something old is new as a whole, but only the difference is growth.
+                let bytes = i64::try_from(bytes).unwrap_or(i64::MAX).min(*growth);
+                if bytes >= WORTH.max(growth / PART) {
+                    below.entry(parent).or_default().push((id, bytes));
+                }
+            }
+        }
+        below
+    }
+}
+
+/// Whether what grew below it is many times the same: a container that has grown little itself.
+fn is_told_as_one(holder: &Grown) -> bool {
+    holder.is_spread() && holder.len.is_some()
+}
+
+/// Our own marks, and what the interpreter keeps for itself.
+fn is_noise(path: &Path) -> bool {
+    match &path.root {
+        Place::Module { name, .. } => ["_lowtide", "lowtide"].iter().any(|own| name.split('.').next() == Some(own)),
+        Place::Interpreter | Place::Type => true,
+        _ => false,
+    }
+}
+
+fn types(before: &Summary, now: &Summary) -> Vec<TypeGrowth> {
+    let old: HashMap<&str, (u64, u64)> = before.kinds.iter().map(String::as_str).zip(before.totals.iter().copied()).collect();
+    let mut types: Vec<TypeGrowth> = now
+        .kinds
+        .iter()
+        .zip(&now.totals)
+        .map(|(name, (count, bytes))| {
+            let (old_count, old_bytes) = old.get(name.as_str()).copied().unwrap_or_default();
+            TypeGrowth { name: name.clone(), count: *count as i64 - old_count as i64, bytes: *bytes as i64 - old_bytes as i64 }
+        })
+        .filter(|growth| growth.count != 0 || growth.bytes != 0)
+        .collect();
+    types.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+    types
+}

@@ -1,0 +1,73 @@
+//! What is kept of a census to compare a later one with: totals by type, and what holds something.
+
+use crate::census::{Census, Total};
+use std::collections::HashMap;
+
+/// Objects that are kept at most, those that hold most.
+const NODES: usize = 400_000;
+/// An object that is no container is kept where it holds at least so many bytes.
+const WORTH: u64 = 1024;
+
+/// An object that holds others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Node {
+    /// Where it is: as long as it lives, its name.
+    pub address: u64,
+    /// Its type, by its position among the types.
+    pub kind: u32,
+    /// `len()`, for a container.
+    pub len: Option<u64>,
+    /// Objects that it holds, itself included.
+    pub count: u64,
+    /// Bytes that it holds, its own included.
+    pub bytes: u64,
+}
+
+/// A census in brief.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Summary {
+    /// Names of types.
+    pub kinds: Vec<String>,
+    /// Number and bytes of their objects.
+    pub totals: Vec<(u64, u64)>,
+    /// What holds something, by address.
+    pub nodes: Vec<Node>,
+}
+
+impl Census {
+    /// What to keep of it.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let held = self.held();
+        // Types made twice have the same name, and are one for whoever reads it.
+        let mut by_name: HashMap<&str, u32> = HashMap::new();
+        let mut kinds = Vec::new();
+        let mut position = Vec::new();
+        for (_, kind) in self.types().iter() {
+            let next = kinds.len() as u32;
+            let at = *by_name.entry(kind.name.as_str()).or_insert_with(|| {
+                kinds.push(kind.name.clone());
+                next
+            });
+            position.push(at);
+        }
+        let mut totals = vec![Total::default(); kinds.len()];
+        let mut nodes = Vec::new();
+        for id in self.objects().ids() {
+            let Some(kind) = position.get(self.objects().kind(id).0 as usize).copied() else { continue };
+            totals[kind as usize].add(self.objects().size(id));
+            let own = held[id.0 as usize];
+            let is_container = self.kind(id).is_some_and(|kind| kind.kind.is_container());
+            if is_container || own.bytes >= WORTH {
+                let address = self.objects().address(id);
+                nodes.push(Node { address, kind, len: self.len_of(id), count: own.count, bytes: own.bytes });
+            }
+        }
+        if nodes.len() > NODES {
+            nodes.sort_by_key(|node| std::cmp::Reverse(node.bytes));
+            nodes.truncate(NODES);
+        }
+        nodes.sort_by_key(|node| node.address);
+        Summary { kinds, totals: totals.into_iter().map(|total| (total.count, total.bytes)).collect(), nodes }
+    }
+}

@@ -1,0 +1,54 @@
+"""A program that leaks in several ways, one round for each line that it reads."""
+
+import collections
+import functools
+import json
+import sys
+
+
+class Node:
+    def __init__(self, next):
+        self.next = next
+        self.data = bytearray(500)
+
+
+class Trainer:
+    def __init__(self):
+        self.history = []
+        self.by_key = collections.defaultdict(list)
+        self.head = None
+        self.text = ""
+        self.steady = [0] * 1000
+        self.recent = collections.deque(maxlen=50)
+
+    def step(self, n):
+        self.history.append({"loss": n * 1.5, "text": "step %d" % n})
+        self.by_key[n % 20].append(bytes(1000))
+        self.head = Node(self.head)
+        self.text = self.text + "x" * 1000
+        self.recent.append([n])
+        self.steady[n % 1000] = n % 7
+        remember(n)
+
+
+@functools.lru_cache(maxsize=None)
+def remember(n):
+    return [n] * 100
+
+
+def main():
+    trainer = Trainer()
+    n = 0
+    sys.stdout.write(json.dumps({"version": sys.version.split()[0]}) + "\n")
+    sys.stdout.flush()
+    while True:
+        for _ in range(300):
+            n += 1
+            trainer.step(n)
+        sys.stdout.write("done\n")
+        sys.stdout.flush()
+        if not sys.stdin.readline():
+            return
+
+
+main()
