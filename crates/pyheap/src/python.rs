@@ -127,8 +127,33 @@ fn frames(read: Reader<'_>, thread: u64) -> Vec<Frame> {
     addresses.into_iter().filter_map(|address| Frame::read(read, address)).filter(|frame| frame.code != 0).collect()
 }
 
-/// Follows links, at most `limit`, and not around in a circle of one.
-fn chain(first: Option<u64>, limit: usize, next: impl Fn(u64) -> Option<u64>) -> Vec<u64> {
-    let step = |address: &u64| next(*address).filter(|next| next != address);
-    std::iter::successors(first, step).take(limit).collect()
+/// Follows links, at most `limit`, and not around in a circle (Brent's way of finding one: compare with a place that is set
+/// anew at each power of two).
+pub(crate) fn chain(first: Option<u64>, limit: usize, next: impl Fn(u64) -> Option<u64>) -> Vec<u64> {
+    let mut places = Vec::new();
+    let (mut at, mut mark) = (first, 0);
+    while let Some(place) = at.filter(|place| *place != mark && places.len() < limit) {
+        places.push(place);
+        if places.len().is_power_of_two() {
+            mark = place;
+        }
+        at = next(place);
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_circle_of_links_ends() {
+        // 1 -> 2 -> ... -> 9 -> 5
+        let next = |place: u64| Some(if place == 9 { 5 } else { place + 1 });
+        let places = chain(Some(1), 1000, next);
+        assert!(places.starts_with(&[1, 2, 3, 4, 5, 6, 7, 8, 9]) && places.len() < 30, "{places:?}");
+        assert_eq!(chain(Some(1), 4, |place| Some(place + 1)), [1, 2, 3, 4]);
+        assert_eq!(chain(None, 4, |_| None), [] as [u64; 0]);
+        assert_eq!(chain(Some(3), 4, Some), [3]);
+    }
 }

@@ -7,7 +7,9 @@ use crate::read::{NAME_LIMIT, Reader};
 /// Longest chain of bases that is followed.
 const BASES: usize = 64;
 /// Most members of one type that are read.
-const MEMBERS: usize = 256;
+const MEMBERS: usize = 128;
+/// Longest name of a member.
+const MEMBER_NAME: usize = 64;
 /// No instance is larger without its items (the largest known are modules' states of some 10 KiB).
 const BASIC_LIMIT: u64 = 1 << 20;
 /// `sizeof(PyMemberDef)`.
@@ -137,7 +139,7 @@ fn own_members(read: Reader<'_>, first: u64, members: &mut Vec<(u64, String)>) {
         let Some(offset) = read.image.u64(at + 16) else { return };
         if OBJECTS.contains(&kind)
             && members.len() < MEMBERS
-            && let Some(name) = read.image.cstr(name, NAME_LIMIT)
+            && let Some(name) = read.image.cstr(name, MEMBER_NAME)
         {
             members.push((offset, String::from_utf8_lossy(&name).into_owned()));
         }

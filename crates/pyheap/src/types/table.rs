@@ -11,8 +11,8 @@ pub struct TypeId(pub u32);
 
 /// Types per block of the table; the blocks stay where they are, so that what is lent stays valid while others are added.
 const BLOCK: usize = 1024;
-/// 262,144 types: more than any program has; those after that are not looked into.
-const BLOCKS: usize = 256;
+/// 65,536 types: more than any program has (a training with torch has some 10,000); instances of others are not counted.
+const BLOCKS: usize = 64;
 /// Words that turned out to be no type are remembered up to this many, so that a hostile heap cannot fill our memory.
 const WRONG_LIMIT: usize = 1 << 16;
 

@@ -1,10 +1,14 @@
 //! Containers: tuple, list, dict, set, deque.
 
 use super::{Label, Sink};
+use crate::python::chain;
 use crate::read::Reader;
 
 /// Items of a deque's block (Modules/_collectionsmodule.c, `BLOCKLEN`).
 const BLOCK_ITEMS: u64 = 64;
+
+/// Blocks of one deque that are followed: a billion items.
+const BLOCKS_LIMIT: usize = 1 << 24;
 
 pub fn tuple(read: Reader<'_>, object: u64, sink: &mut impl Sink) {
     read.tuple(object, u64::MAX, |index, item| {
@@ -48,23 +52,20 @@ pub fn set(read: Reader<'_>, object: u64, sink: &mut impl Sink) {
 
 /// Blocks of 64 items with a link at each end.
 pub fn deque(read: Reader<'_>, object: u64, sink: &mut impl Sink) {
-    let (Some(len), Some(mut block)) = (read.len(object), read.pointer(object + 24)) else { return };
-    let Some(mut index) = read.image.u64(object + 40).filter(|index| *index < BLOCK_ITEMS) else { return };
-    let mut done = 0;
-    while done < len {
-        let here = (BLOCK_ITEMS - index).min(len - done);
-        let before = done;
-        read.words(block + 8 + 8 * index, here, |n, item| {
+    let (Some(len), Some(first)) = (read.len(object), read.pointer(object + 24)) else { return };
+    let Some(start) = read.image.u64(object + 40).filter(|start| *start < BLOCK_ITEMS) else { return };
+    let count = (start.saturating_add(len)).div_ceil(BLOCK_ITEMS);
+    let next = |block: u64| read.pointer(block.checked_add(8 + 8 * BLOCK_ITEMS)?);
+    let blocks = chain(Some(first), usize::try_from(count).unwrap_or(usize::MAX).min(BLOCKS_LIMIT), next);
+    let (mut done, mut from) = (0, start);
+    for block in blocks {
+        let here = (BLOCK_ITEMS - from).min(len - done);
+        read.words(block.saturating_add(8 + 8 * from), here, |n, item| {
             if item != 0 {
-                sink.edge(item, Label::Index(before + n));
+                sink.edge(item, Label::Index(done + n));
             }
         });
         done += here;
-        index = 0;
-        match block.checked_add(8 + 8 * BLOCK_ITEMS).and_then(|at| read.pointer(at)) {
-            // A ring of blocks would hold a walk for as long as the claimed length says.
-            Some(next) if next != block && done < len => block = next,
-            _ => return,
-        }
+        from = 0;
     }
 }

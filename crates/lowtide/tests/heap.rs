@@ -1,0 +1,149 @@
+//! `lowtide heap` as a user runs it.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Output, Stdio};
+
+const PROGRAM: &str = "
+import sys
+class Trainer:
+    def __init__(self):
+        self.history = []
+def main():
+    trainer = Trainer()
+    print('ready', flush=True)
+    for line in sys.stdin:
+        trainer.history.extend(bytes(1000) for _ in range(500))
+        print('done', flush=True)
+main()
+";
+
+struct Target {
+    child: Child,
+    lines: BufReader<std::process::ChildStdout>,
+}
+
+impl Target {
+    fn start() -> Target {
+        let mut child =
+            Command::new("python3").args(["-c", PROGRAM]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        let mut target = Target { child, lines };
+        target.wait_for("ready");
+        target
+    }
+
+    fn wait_for(&mut self, word: &str) {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        assert_eq!(line.trim(), word);
+    }
+
+    fn step(&mut self) {
+        use std::io::Write;
+        self.child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+        self.wait_for("done");
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn heap(target: &Target, args: &[&str]) -> Output {
+    let pid = target.child.id().to_string();
+    Command::new(env!("CARGO_BIN_EXE_lowtide")).arg("heap").arg(pid).args(args).output().unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Whether a value fits a schema, for the words that ours uses.
+fn fits(schema: &Value, part: &Value, value: &Value) -> Result<(), String> {
+    if let Some(name) = part["$ref"].as_str() {
+        return fits(schema, &schema["$defs"][name.rsplit('/').next().unwrap()], value);
+    }
+    if let Some(any) = part["anyOf"].as_array() {
+        let all: Vec<String> = any.iter().filter_map(|part| fits(schema, part, value).err()).collect();
+        return if all.len() < any.len() { Ok(()) } else { Err(all.join(" or ")) };
+    }
+    if let Some(allowed) = part["enum"].as_array() {
+        return if allowed.contains(value) { Ok(()) } else { Err(format!("{value} is none of {allowed:?}")) };
+    }
+    let is = |name: &str| match name {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "null" => value.is_null(),
+        _ => false,
+    };
+    let types = part["type"].as_array().cloned().unwrap_or_else(|| vec![part["type"].clone()]);
+    if !part["type"].is_null() && !types.iter().any(|name| is(name.as_str().unwrap())) {
+        return Err(format!("{value} is not {types:?}"));
+    }
+    for name in part["required"].as_array().into_iter().flatten() {
+        if value.get(name.as_str().unwrap()).is_none() {
+            return Err(format!("no {name}"));
+        }
+    }
+    for (name, part) in part["properties"].as_object().into_iter().flatten() {
+        if let Some(value) = value.get(name) {
+            fits(schema, part, value).map_err(|error| format!("{name}: {error}"))?;
+        }
+    }
+    for item in value.as_array().into_iter().flatten().filter(|_| !part["items"].is_null()) {
+        fits(schema, &part["items"], item)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn what_grew_between_two_looks_is_named() {
+    let mut target = Target::start();
+    target.step();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    json(&heap(&target, &["--format", "json", "--save", path]));
+    target.step();
+    let answer = json(&heap(&target, &["--format", "json", "--compare", path]));
+    let schema: Value = serde_json::from_str(include_str!("../schema/lowtide.heap.1.json")).unwrap();
+    assert_eq!(fits(&schema, &schema, &answer), Ok(()));
+    let first = &answer["growth"]["holders"][0];
+    assert_eq!(first["length"], serde_json::json!([500, 1000]), "{first:#}");
+    assert_eq!(first["path"]["root"]["function"], "main", "{first:#}");
+    assert_eq!(first["path"]["steps"][0]["name"], "trainer");
+    assert_eq!(first["path"]["steps"][1]["name"], "history");
+    assert!(first["bytes"].as_i64().unwrap() >= 500 * 1000, "{first:#}");
+}
+
+#[test]
+fn the_pause_is_announced_and_told() {
+    let mut target = Target::start();
+    target.step();
+    let output = heap(&target, &["--type", "bytes"]);
+    let (said, text) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+    assert!(said.contains("holding pid") && said.contains("no longer than"), "{said}");
+    assert!(text.contains("held still for"), "{text}");
+    assert!(text.contains("trainer: Trainer -> .history: list"), "{text}");
+    target.step();
+}
+
+#[test]
+fn what_is_no_python_is_said() {
+    let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_lowtide")).args(["heap", &child.id().to_string()]).output().unwrap();
+    let mut said = String::new();
+    output.stderr.as_slice().read_to_string(&mut said).unwrap();
+    let _ = child.kill();
+    let _ = child.wait();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("no CPython in it"), "{said}");
+}
