@@ -1,5 +1,5 @@
-//! Names of C++ classes for people. Only what type records hold: names, nested names, templates whose arguments are left
-//! out. What is not understood stays as it is.
+//! Names of C++ classes for people. Only what type records hold: names, nested names, templates. Of a template's arguments the
+//! first is told where it is a class: what a `shared_ptr` counts. What is not understood stays as it is.
 
 /// `N3c1010TensorImplE` as `c10::TensorImpl`.
 pub fn readable(mangled: &str) -> String {
@@ -17,11 +17,12 @@ pub fn readable(mangled: &str) -> String {
                 None => return mangled.to_string(),
             },
             Some(b'I') => {
+                let inside = rest.0;
                 if rest.arguments().is_none() {
                     return mangled.to_string();
                 }
                 if let Some(last) = parts.last_mut() {
-                    last.push_str("<>");
+                    last.push_str(&format!("<{}>", first_class(inside).unwrap_or_default()));
                 }
             }
             Some(b'E') if nested && rest.0.len() == 1 => break,
@@ -30,6 +31,20 @@ pub fn readable(mangled: &str) -> String {
         }
     }
     if parts.is_empty() { mangled.to_string() } else { parts.join("::") }
+}
+
+/// The class that is the first argument in `I...E`, if it is one: `N3c108ListTypeE`, or a pointer to it.
+fn first_class(arguments: &[u8]) -> Option<String> {
+    let mut rest = Rest(arguments.get(1..)?);
+    rest.take(b'P');
+    if !rest.take(b'N') {
+        return None;
+    }
+    let mut parts = Vec::new();
+    while rest.0.first().is_some_and(u8::is_ascii_digit) {
+        parts.push(rest.identifier()?);
+    }
+    rest.take(b'E').then(|| parts.join("::")).filter(|name| !name.is_empty())
 }
 
 struct Rest<'a>(&'a [u8]);
@@ -58,6 +73,20 @@ impl Rest<'_> {
         Some(if name.starts_with("_GLOBAL__N_") { "(anonymous)".to_string() } else { name })
     }
 
+    /// Skips the `L` of a literal, its type and its value, whose digits are no length, up to its `E`.
+    fn literal(&mut self) -> Option<()> {
+        self.skip(1);
+        if self.take(b'N') {
+            while self.0.first()?.is_ascii_digit() {
+                self.identifier()?;
+            }
+            self.take(b'E').then_some(())?;
+        }
+        let end = self.0.iter().position(|&b| b == b'E')?;
+        self.skip(end);
+        Some(())
+    }
+
     /// Skips `I...E` with all that it nests.
     fn arguments(&mut self) -> Option<()> {
         let mut depth = 0;
@@ -69,11 +98,7 @@ impl Rest<'_> {
                 }
                 b'I' | b'N' | b'F' | b'X' | b'J' => depth += 1,
                 b'E' => depth -= 1,
-                // A literal: its digits are no length.
-                b'L' => {
-                    let end = self.0.iter().position(|&b| b == b'E')?;
-                    self.skip(end);
-                }
+                b'L' => self.literal()?,
                 // What was said before: `S_`, `S1_`; or `St`, `Sa` and the like.
                 b'S' | b'T' => {
                     let marks = self.0.iter().skip(1).take_while(|b| b.is_ascii_digit() || b.is_ascii_uppercase()).count();
@@ -102,6 +127,11 @@ mod tests {
             ("St9exception", "std::exception"),
             ("NSt6thread11_State_implINS_8_InvokerISt5tupleIJPFvvEEEEEEE", "std::thread::_State_impl<>"),
             ("N3foo3barIiLi12EE3bazE", "foo::bar<>::baz"),
+            (
+                "St23_Sp_counted_ptr_inplaceIN5torch3jit8OperatorESaIvELN9__gnu_cxx12_Lock_policyE2EE",
+                "std::_Sp_counted_ptr_inplace<torch::jit::Operator>",
+            ),
+            ("St15_Sp_counted_ptrIPN3c108ListTypeELN9__gnu_cxx12_Lock_policyE2EE", "std::_Sp_counted_ptr<c10::ListType>"),
             ("N12_GLOBAL__N_13FooE", "(anonymous)::Foo"),
         ] {
             assert_eq!(readable(mangled), name);
@@ -110,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_stays() {
-        for odd in ["", "N", "N3c10", "i", "99999999999999999999x", "N5torchIE", "NSt", "9abc"] {
+        for odd in ["", "N", "N3c10", "i", "99999999999999999999x", "N5torchIE", "NSt", "9abc", "3fooILN", "3fooIL", "3fooI"] {
             assert_eq!(readable(odd), odd);
         }
     }

@@ -41,6 +41,7 @@ pub fn json(look: &Look, view: &View) -> String {
         }))).collect::<Vec<_>>(),
         "held_by": view.of_type.iter().map(|(way, total)| with(total, json!({"path": path(way)}))).collect::<Vec<_>>(),
         "growth": growth,
+        "memory": view.memory.as_ref().map(|memory| super::memory::json(memory, path)),
         "notes": look.notes,
     });
     format!("{answer:#}\n")

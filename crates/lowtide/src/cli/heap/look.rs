@@ -3,9 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
+use lowtide_pyheap::memory::Memory;
+use lowtide_pyheap::torch::{self, find};
 use lowtide_pyheap::{Census, Error, Python, Summary};
 use lowtide_remote::Process;
 
+use super::memory;
 use crate::exit::Failure;
 use crate::terminal;
 
@@ -28,6 +31,8 @@ pub struct Look {
     pub pid: u32,
     pub start_ticks: u64,
     pub census: Census,
+    /// All private memory; `None` where it could not be read.
+    pub memory: Option<Memory>,
     /// How long the process was held, at all attempts together.
     pub pause: Duration,
     /// What has to be said about it.
@@ -69,17 +74,35 @@ impl Look {
             seconds(allowed)
         ));
         let mut pause = Duration::ZERO;
+        let mut layouts = find::shipped();
+        let mut learned = false;
+        let mut notes = Vec::new();
         for _ in 0..ATTEMPTS {
             let stopped = process.stop(allowed).map_err(|error| cannot(&error))?;
             let image = stopped.image().map_err(|error| cannot(&error))?;
             let taken = Python::at(&image, runtime).and_then(|python| Census::take(image, python, threads()));
+            // The census keeps what it reads; this walk passes over the rest once and keeps nothing.
+            let memory = taken.as_ref().ok().map(|census| Memory::look(process, census.image(), &layouts));
             pause += stopped.release();
             match taken {
                 Err(Error::Collecting { .. }) => std::thread::sleep(BETWEEN),
                 Err(error) => return Err(cannot(&error)),
                 Ok(census) => {
-                    let notes = census.image().trouble().map(|trouble| format!("incomplete: {trouble}")).into_iter().collect();
-                    return Ok(Self { pid: process.pid(), start_ticks: process.start_ticks(), census, pause, notes });
+                    let unknown = matches!(&memory, Some(Ok(Memory { torch: Err(torch::Error::Layout { .. }), .. })));
+                    if unknown && !learned {
+                        // A build of torch that is new here: learn its layout with the process going on, and look again.
+                        learned = true;
+                        match memory::learn(process, census.image()) {
+                            Ok(layout) => {
+                                layouts.push(layout);
+                                continue;
+                            }
+                            Err(why) => notes.push(why),
+                        }
+                    }
+                    notes.extend(census.image().trouble().map(|trouble| format!("incomplete: {trouble}")));
+                    let memory = memory.and_then(|memory| memory.map_err(|why| notes.push(format!("memory: {why}"))).ok());
+                    return Ok(Self { pid: process.pid(), start_ticks: process.start_ticks(), census, memory, pause, notes });
                 }
             }
         }

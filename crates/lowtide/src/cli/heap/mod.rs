@@ -3,6 +3,7 @@
 
 mod json;
 mod look;
+mod memory;
 mod text;
 mod view;
 
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lowtide_pyheap::Summary;
+use lowtide_pyheap::torch::Filter;
 
 use crate::duration;
 use crate::exit::{self, Failure};
@@ -35,6 +37,9 @@ pub struct Args {
     /// Only holders whose path has this in it
     #[arg(long, value_name = "TEXT")]
     holder: Option<String>,
+    /// Only tensors of which all of this holds: device=, dtype=, shape=, requires_grad=, grad_fn=, python=, min=
+    #[arg(long, value_name = "CONDITIONS", default_value = "", hide_default_value = true)]
+    tensor: Filter,
     /// All lines of each list, not only the first
     #[arg(short, long)]
     all: bool,
@@ -67,13 +72,13 @@ pub fn heap(args: &Args) -> Result<u8, Failure> {
         }
         (None, None) => None,
     };
-    let look = Look::take(&process, args.max_pause)?;
+    let mut look = Look::take(&process, args.max_pause)?;
     let before = before.map(|saved| same_process(saved, &look)).transpose()?;
     if let Some(path) = &args.save {
         save(path, &look.saved())?;
     }
-    let wanted = Wanted { kind: args.r#type.clone(), holder: args.holder.clone(), all: args.all };
-    let view = view::view(&look, before.as_ref(), &wanted);
+    let wanted = Wanted { kind: args.r#type.clone(), holder: args.holder.clone(), tensor: args.tensor.clone(), all: args.all };
+    let view = view::view(&mut look, before.as_ref(), &wanted);
     let stdout = std::io::stdout();
     let answer = match args.format {
         Format::Json => json::json(&look, &view),

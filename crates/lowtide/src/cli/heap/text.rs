@@ -55,17 +55,20 @@ pub fn text(look: &Look, view: &View, width: usize) -> String {
         out.push_str(&row(&[&bytes(holder.held.bytes), &items], &holder.path.to_string(), &[12, 18], width));
     }
     left(&mut out, view.holders_left);
+    if let Some(memory) = &view.memory {
+        super::memory::text(&mut out, memory, width);
+    }
     out
 }
 
-fn left(out: &mut String, count: usize) {
+pub fn left(out: &mut String, count: usize) {
     if count > 0 {
         out.push_str(&format!("  and {} more: --all\n", grouped(count as u64)));
     }
 }
 
 /// Numbers aligned to the right, then words, broken where the line ends.
-fn row(numbers: &[&str], words: &str, widths: &[usize], width: usize) -> String {
+pub fn row(numbers: &[&str], words: &str, widths: &[usize], width: usize) -> String {
     let mut line = String::new();
     for (number, wide) in numbers.iter().zip(widths) {
         line.push_str(&format!("{number:>wide$}"));
@@ -90,7 +93,7 @@ fn row(numbers: &[&str], words: &str, widths: &[usize], width: usize) -> String 
 }
 
 /// Thousands, separated.
-fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let first = digits.len() % 3;
     let mut text = String::new();
@@ -103,7 +106,7 @@ fn grouped(number: u64) -> String {
     text
 }
 
-fn bytes(bytes: u64) -> String {
+pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1024 {
         return format!("{bytes} B");

@@ -1,10 +1,12 @@
 //! What is shown of a look: by type, by holder, what grew.
 
+use lowtide_pyheap::torch::Filter;
 use lowtide_pyheap::{Growth, ObjectId, Parent, Path, StepName, Summary, Total};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::look::Look;
+use super::memory::{self, MemoryView};
 
 /// Lines of a list that are shown unless all are asked for.
 const TOP: usize = 12;
@@ -17,6 +19,7 @@ const ITEMS: u64 = 100;
 pub struct Wanted {
     pub kind: Option<String>,
     pub holder: Option<String>,
+    pub tensor: Filter,
     pub all: bool,
 }
 
@@ -29,6 +32,8 @@ pub struct View {
     /// Who holds objects of the types asked for: the way, with positions left out, and how many.
     pub of_type: Vec<(Path, Total)>,
     pub growth: Option<Growth>,
+    /// What memory is for; `None` where it could not be read.
+    pub memory: Option<MemoryView>,
 }
 
 /// A container.
@@ -41,7 +46,7 @@ pub struct Holder {
 }
 
 /// Works out what is shown.
-pub fn view(look: &Look, before: Option<&Summary>, wanted: &Wanted) -> View {
+pub fn view(look: &mut Look, before: Option<&Summary>, wanted: &Wanted) -> View {
     let top = if wanted.all { usize::MAX } else { TOP };
     let (types, types_left) = types(look, wanted, top);
     let (holders, holders_left) = holders(look, wanted, top);
@@ -56,7 +61,11 @@ pub fn view(look: &Look, before: Option<&Summary>, wanted: &Wanted) -> View {
         growth.types.truncate(top);
         growth
     });
-    View { types, types_left, holders, holders_left, of_type, growth }
+    let memory = look.memory.as_mut().map(|found| {
+        let budget = lowtide_pyheap::budget::budget(found, Some(&look.census));
+        memory::view(found, budget, &look.census, &wanted.tensor, top)
+    });
+    View { memory, types, types_left, holders, holders_left, of_type, growth }
 }
 
 fn types(look: &Look, wanted: &Wanted, top: usize) -> (Vec<(String, Total)>, usize) {
