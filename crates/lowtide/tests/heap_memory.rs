@@ -1,0 +1,64 @@
+//! `lowtide heap`: what memory is for, as a user asks for it.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+
+const PROGRAM: &str = "
+import mmap, sys
+own = mmap.mmap(-1, 32 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+own.write(b'x' * (32 << 20))
+kept = [bytes(100_000) for _ in range(200)]
+print('ready', flush=True)
+sys.stdin.read()
+";
+
+struct Target(Child);
+
+impl Target {
+    fn start() -> Target {
+        let mut child =
+            Command::new("python3").args(["-c", PROGRAM]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line.trim(), "ready");
+        Target(child)
+    }
+
+    fn heap(&self, args: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_lowtide")).arg("heap").arg(self.0.id().to_string()).args(args).output().unwrap()
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn all_memory_is_put_down_to_somebody() {
+    let target = Target::start();
+    let answer = target.heap(&["--format", "json"]);
+    assert!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
+    let answer: Value = serde_json::from_slice(&answer.stdout).unwrap();
+    let memory = &answer["memory"];
+    let parts = memory["parts"].as_object().unwrap();
+    let sum: u64 = parts.values().map(|bytes| bytes.as_u64().unwrap()).sum();
+    assert_eq!(sum, memory["resident_private_bytes"].as_u64().unwrap(), "{memory:#}");
+    let part = |name: &str| parts.get(name).and_then(Value::as_u64).unwrap_or(0);
+    assert!((32 << 20..34 << 20).contains(&part("not explained")), "the program's own map: {memory:#}");
+    assert!((20_000_000..40_000_000).contains(&part("Python objects")), "{memory:#}");
+    let text = String::from_utf8(target.heap(&[]).stdout).unwrap();
+    assert!(text.contains("what memory is for") && text.contains("not explained"), "{text}");
+}
+
+#[test]
+fn a_condition_that_is_none_is_a_usage_error() {
+    let answer = Command::new(env!("CARGO_BIN_EXE_lowtide")).args(["heap", "1", "--tensor", "colour=red"]).output().unwrap();
+    assert_eq!(answer.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&answer.stderr).into_owned();
+    assert!(text.contains("colour=red") && text.contains("device="), "{text}");
+}
