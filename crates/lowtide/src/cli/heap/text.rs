@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn long_paths_are_broken_between_steps() {
         let words = "module train -> trainer: Trainer -> .history_of_everything: list -> [0]: Tensor";
-        let text = row(&["1 B"], words, &[6], 50);
+        let text = row(&["1 B"], words, &[6], 60);
         assert_eq!(text, "   1 B  module train -> trainer: Trainer ->\n          .history_of_everything: list -> [0]: Tensor\n");
     }
 }
