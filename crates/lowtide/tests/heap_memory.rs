@@ -62,3 +62,20 @@ fn a_condition_that_is_none_is_a_usage_error() {
     let text = String::from_utf8_lossy(&answer.stderr).into_owned();
     assert!(text.contains("colour=red") && text.contains("device="), "{text}");
 }
+
+#[test]
+fn what_was_not_walked_in_time_is_left_out_and_said() {
+    let target = Target::start();
+    // Either the census or the walk after it does not fit into the time; neither may be told as if it were whole.
+    for pause in ["1ms", "20ms", "60ms"] {
+        let answer = target.heap(&["--format", "json", "--max-pause", pause]);
+        let Ok(answer) = serde_json::from_slice::<Value>(&answer.stdout) else { continue };
+        match &answer["memory"] {
+            Value::Null => assert!(answer["notes"].to_string().contains("what memory is for is left out"), "{answer:#}"),
+            memory => {
+                let part = |name: &str| memory["parts"][name].as_u64().unwrap_or(0);
+                assert!(part("Python objects") > 20_000_000, "{pause}: {memory:#}");
+            }
+        }
+    }
+}

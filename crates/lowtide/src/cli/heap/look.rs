@@ -83,6 +83,8 @@ impl Look {
             let taken = Python::at(&image, runtime).and_then(|python| Census::take(image, python, threads()));
             // The census keeps what it reads; this walk passes over the rest once and keeps nothing.
             let memory = taken.as_ref().ok().map(|census| Memory::look(process, census.image(), &layouts));
+            // What was walked after the time was over is wrong rather than incomplete: a heap that breaks off looks like another.
+            let memory = memory.map(|memory| stopped.check().and(memory));
             pause += stopped.release();
             match taken {
                 Err(Error::Collecting { .. }) => std::thread::sleep(BETWEEN),
@@ -101,7 +103,9 @@ impl Look {
                         }
                     }
                     notes.extend(census.image().trouble().map(|trouble| format!("incomplete: {trouble}")));
-                    let memory = memory.and_then(|memory| memory.map_err(|why| notes.push(format!("memory: {why}"))).ok());
+                    let memory = memory.and_then(|memory| {
+                        memory.map_err(|why| notes.push(format!("what memory is for is left out: {why}"))).ok()
+                    });
                     return Ok(Self { pid: process.pid(), start_ticks: process.start_ticks(), census, memory, pause, notes });
                 }
             }
