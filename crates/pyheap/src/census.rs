@@ -42,13 +42,18 @@ impl Census {
     /// Counts all objects of a Python. The target must be still.
     ///
     /// # Errors
-    /// [`Error::Collecting`] where its collector runs: let it go on for a moment, and try again. [`Error::Torn`] where it
+    /// [`Error::Cut`] where something could not be read, such as at the end of the announced time. [`Error::Collecting`] where its collector runs: let it go on for a moment, and try again. [`Error::Torn`] where it
     /// is not still.
     pub fn take(image: Image, python: Python, threads: usize) -> Result<Self, Error> {
         if python.is_collecting(&image) {
             return Err(Error::Collecting { attempts: 1 });
         }
-        let walked = walk::walk(&image, &python, threads)?;
+        // What could not be read looks like what is not there: the reason comes first.
+        let cut = |image: &Image| image.trouble().map(|trouble| Error::Cut(trouble.to_string()));
+        let walked = walk::walk(&image, &python, threads).map_err(|error| cut(&image).unwrap_or(error))?;
+        if let Some(error) = cut(&image) {
+            return Err(error);
+        }
         let walk::Walked { types, objects, roots, tracked } = walked;
         Ok(Self { image, python, types, objects, roots, tracked })
     }

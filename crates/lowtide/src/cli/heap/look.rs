@@ -56,7 +56,7 @@ pub fn open(pid: u32) -> Result<Process, Failure> {
 
 impl Look {
     /// Takes a look.
-    pub fn take(process: &Process, max_pause: Option<Duration>) -> Result<Self, Failure> {
+    pub fn take(process: &Process, max_pause: Option<Duration>, threads: usize) -> Result<Self, Failure> {
         let cannot = |error: &dyn std::error::Error| Failure::cannot(error.to_string());
         let image = process.image().map_err(|error| cannot(&error))?;
         let runtime = Python::runtime(process, &image).map_err(|error| cannot(&error))?;
@@ -80,7 +80,7 @@ impl Look {
         for _ in 0..ATTEMPTS {
             let stopped = process.stop(allowed).map_err(|error| cannot(&error))?;
             let image = stopped.image().map_err(|error| cannot(&error))?;
-            let taken = Python::at(&image, runtime).and_then(|python| Census::take(image, python, threads()));
+            let taken = Python::at(&image, runtime).and_then(|python| Census::take(image, python, threads));
             // The census keeps what it reads; this walk passes over the rest once and keeps nothing.
             let memory = taken.as_ref().ok().map(|census| Memory::look(process, census.image(), &layouts));
             // What was walked after the time was over is wrong rather than incomplete: a heap that breaks off looks like another.
@@ -88,6 +88,10 @@ impl Look {
             pause += stopped.release();
             match taken {
                 Err(Error::Collecting { .. }) => std::thread::sleep(BETWEEN),
+                Err(error @ Error::Cut(_)) => {
+                    let mend = format!("give it more time with --max-pause {}s", (allowed * 3).as_secs().max(1));
+                    return Err(Failure::cannot(format!("{error}; {mend}")));
+                }
                 Err(error) => return Err(cannot(&error)),
                 Ok(census) => {
                     let unknown = matches!(&memory, Some(Ok(Memory { torch: Err(torch::Error::Layout { .. }), .. })));
@@ -124,8 +128,10 @@ impl Look {
     }
 }
 
-/// As many threads as there are processors for them, up to the two for which it was measured.
-fn threads() -> usize {
+/// As many threads as there are processors for them, up to the two for which it was tested. A look that is compared with another
+/// takes one: where two ways to an object are of the same length, two threads may take either, and what a container holds would
+/// differ without any growth.
+pub fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, |count| count.get().min(2))
 }
 

@@ -60,10 +60,12 @@ pub struct Args {
 /// Looks, and prints.
 pub fn heap(args: &Args) -> Result<u8, Failure> {
     let process = look::open(args.pid)?;
+    let is_compared = args.diff.is_some() || args.compare.is_some() || args.save.is_some();
+    let threads = if is_compared { 1 } else { look::threads() };
     let before = match (&args.compare, args.diff) {
         (Some(path), _) => Some(load(path)?),
         (None, Some(time)) => {
-            let first = Look::take(&process, args.max_pause)?;
+            let first = Look::take(&process, args.max_pause, threads)?;
             let saved = first.saved();
             drop(first);
             terminal::say(&format!("looking again in {}", look::seconds(time)));
@@ -72,7 +74,7 @@ pub fn heap(args: &Args) -> Result<u8, Failure> {
         }
         (None, None) => None,
     };
-    let mut look = Look::take(&process, args.max_pause)?;
+    let mut look = Look::take(&process, args.max_pause, threads)?;
     let before = before.map(|saved| same_process(saved, &look)).transpose()?;
     if let Some(path) = &args.save {
         save(path, &look.saved())?;
