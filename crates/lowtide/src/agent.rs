@@ -10,7 +10,7 @@ use crate::temporary::Temporary;
 mod stale;
 
 /// The files, by their place.
-const FILES: [(&str, &str); 11] = [
+const FILES: [(&str, &str); 12] = [
     ("sitecustomize.py", include_str!("../agent/sitecustomize.py")),
     ("_lowtide/__init__.py", include_str!("../agent/_lowtide/__init__.py")),
     ("_lowtide/api.py", include_str!("../agent/_lowtide/api.py")),
@@ -21,6 +21,7 @@ const FILES: [(&str, &str); 11] = [
     ("_lowtide/marks.py", include_str!("../agent/_lowtide/marks.py")),
     ("_lowtide/requests.py", include_str!("../agent/_lowtide/requests.py")),
     ("_lowtide/ring.py", include_str!("../agent/_lowtide/ring.py")),
+    ("_lowtide/snapshot.py", include_str!("../agent/_lowtide/snapshot.py")),
     ("_lowtide/training.py", include_str!("../agent/_lowtide/training.py")),
 ];
 

@@ -19,6 +19,7 @@
 //! # Ok::<(), lowtide_remote::Error>(())
 //! ```
 
+mod copied;
 mod core;
 mod denied;
 pub mod elf;
@@ -32,6 +33,7 @@ mod source;
 mod stop;
 
 pub use crate::core::Core;
+pub use copied::{Copied, How, Meeting, fits, shorter};
 pub use error::Error;
 pub use fake::Fake;
 pub use image::{Image, Trouble};

@@ -64,6 +64,14 @@ impl Process {
         }
     }
 
+    /// The pid of its parent.
+    ///
+    /// # Errors
+    /// Where it has ended.
+    pub fn parent(&self) -> Result<u32, Error> {
+        self.stat()?.map(|stat| stat.parent).ok_or(Error::Gone { pid: self.pid })
+    }
+
     /// The program that it runs, as the kernel names it; `None` where that is hidden.
     #[must_use]
     pub fn exe(&self) -> Option<PathBuf> {
@@ -299,6 +307,8 @@ pub(crate) fn read_memory(memory: &File, address: u64, out: &mut [u8]) -> io::Re
 pub(crate) struct Stat {
     /// `R`, `S`, `D`, `T`, `t`, `Z`, `X`.
     pub state: u8,
+    /// Field 4.
+    pub parent: u32,
     /// Field 22.
     pub start: u64,
 }
@@ -309,8 +319,9 @@ impl Stat {
         let close = bytes.iter().rposition(|byte| *byte == b')')?;
         let mut fields = bytes.get(close + 1..)?.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
         let state = *fields.next()?.first()?;
-        let start = std::str::from_utf8(fields.nth(22 - 4)?).ok()?.parse().ok()?;
-        Some(Self { state, start })
+        let parent = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+        let start = std::str::from_utf8(fields.nth(22 - 5)?).ok()?.parse().ok()?;
+        Some(Self { state, parent, start })
     }
 }
 
@@ -323,7 +334,7 @@ mod tests {
     fn a_name_with_brackets_does_not_shift_the_fields() {
         let line = b"7 (a) b (c)) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 98765 1000 200\n";
         let stat = Stat::parse(line).unwrap();
-        assert_eq!((stat.state, stat.start), (b'S', 98765));
+        assert_eq!((stat.state, stat.parent, stat.start), (b'S', 1, 98765));
         assert!(Stat::parse(b"7 (a) S 1 7").is_none());
         assert!(Stat::parse(b"").is_none());
     }

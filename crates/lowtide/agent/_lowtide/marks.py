@@ -7,7 +7,7 @@ from _thread import allocate_lock
 
 from . import ring as rings
 from .facts import NOTHING, Facts
-from .requests import answer
+from .requests import answer, collect
 
 ON, STEP, BEGIN, END, FACTS, OFF, DEVICE, ANSWERED = range(1, 9)
 #: Least time between two marks of steps, ns. The count of steps is exact all the same.
@@ -112,6 +112,7 @@ class Marks:
 
     def requests(self, ring):
         """Does what the recorder left a request for, once."""
+        collect()
         request, kind = rings.REQUEST.unpack_from(ring.map, 256)
         if request == self.answered:
             return
