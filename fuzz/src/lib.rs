@@ -15,10 +15,12 @@ use lowtide_model::Event;
 mod marks;
 mod python;
 mod record;
+mod remote;
 
 pub use marks::marks;
 pub use python::python;
 pub use record::record;
+pub use remote::remote;
 
 #[allow(dead_code, missing_docs)]
 mod config;

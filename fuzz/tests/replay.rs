@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-const TARGETS: [(&str, fn(&[u8])); 7] = [
+const TARGETS: [(&str, fn(&[u8])); 8] = [
     ("ingest", lowtide_fuzz::ingest),
     ("verdict", lowtide_fuzz::verdict),
     ("record", lowtide_fuzz::record),
@@ -10,6 +10,7 @@ const TARGETS: [(&str, fn(&[u8])); 7] = [
     ("python", lowtide_fuzz::python),
     ("config", lowtide_fuzz::config),
     ("marks", lowtide_fuzz::marks),
+    ("remote", lowtide_fuzz::remote),
 ];
 
 fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {

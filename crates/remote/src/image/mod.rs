@@ -16,6 +16,8 @@ use store::{CLUSTER, Cluster, END, Store, WHOLE};
 
 pub(crate) use store::PAGE;
 
+/// Most bytes that are copied out at once: a list of a hundred million objects fits.
+const BYTES_LIMIT: usize = 1 << 30;
 /// Clusters are filled under one of so many locks, so that no two threads read the same one.
 const LOCKS: usize = 64;
 
@@ -110,17 +112,23 @@ impl Image {
         Some(())
     }
 
-    /// `len` bytes, without a copy where they lie within 64 KiB. A length that does not fit its map is refused at once.
+    /// `len` bytes, without a copy where they lie within 64 KiB. A length that does not fit its map, or above 1 GiB, is refused
+    /// at once.
     #[must_use]
     pub fn bytes(&self, address: u64, len: usize) -> Option<Cow<'_, [u8]>> {
         if len <= CLUSTER - address as usize % CLUSTER {
             return self.inside(address, len).map(Cow::Borrowed);
         }
-        if !self.is_mapped(address, len as u64) {
+        if len > BYTES_LIMIT || !self.is_mapped(address, len as u64) {
             return None;
         }
-        let mut bytes = vec![0; len];
-        self.read(address, &mut bytes)?;
+        // By pieces: a map may be long and have nothing in it that can be read.
+        let mut bytes = Vec::new();
+        while bytes.len() < len {
+            let at = address + bytes.len() as u64;
+            let here = (len - bytes.len()).min(CLUSTER - at as usize % CLUSTER);
+            bytes.extend_from_slice(self.inside(at, here)?);
+        }
         Some(Cow::Owned(bytes))
     }
 
