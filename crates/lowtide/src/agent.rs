@@ -10,10 +10,11 @@ use crate::temporary::Temporary;
 mod stale;
 
 /// The files, by their place.
-const FILES: [(&str, &str); 12] = [
+const FILES: [(&str, &str); 14] = [
     ("sitecustomize.py", include_str!("../agent/sitecustomize.py")),
     ("_lowtide/__init__.py", include_str!("../agent/_lowtide/__init__.py")),
     ("_lowtide/api.py", include_str!("../agent/_lowtide/api.py")),
+    ("_lowtide/budget.py", include_str!("../agent/_lowtide/budget.py")),
     ("_lowtide/facts.py", include_str!("../agent/_lowtide/facts.py")),
     ("_lowtide/frameworks.py", include_str!("../agent/_lowtide/frameworks.py")),
     ("_lowtide/hooks.py", include_str!("../agent/_lowtide/hooks.py")),
@@ -22,6 +23,7 @@ const FILES: [(&str, &str); 12] = [
     ("_lowtide/requests.py", include_str!("../agent/_lowtide/requests.py")),
     ("_lowtide/ring.py", include_str!("../agent/_lowtide/ring.py")),
     ("_lowtide/snapshot.py", include_str!("../agent/_lowtide/snapshot.py")),
+    ("_lowtide/steps.py", include_str!("../agent/_lowtide/steps.py")),
     ("_lowtide/training.py", include_str!("../agent/_lowtide/training.py")),
 ];
 

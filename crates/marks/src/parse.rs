@@ -21,6 +21,8 @@ use lowtide_model::{Answer, DeviceFacts, InnerFacts, MarkKind, Request, Scope, S
 
 /// Bytes of the header.
 pub const HEADER_LEN: usize = 4096;
+/// Where the header's text lies.
+pub(crate) const TEXT: std::ops::Range<usize> = 120..256;
 /// Bytes of a slot.
 pub const SLOT_LEN: usize = 128;
 /// The most slots that a ring may have.
@@ -111,6 +113,13 @@ pub(crate) fn request_number(request: Request) -> u32 {
         Request::Snapshot => 1,
         Request::Trim => 2,
     }
+}
+
+/// The header's text: what counts as a step, or why marks are off. A slot has too little room for it.
+#[must_use]
+pub(crate) fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned()
 }
 
 fn scope_of(number: u8) -> Option<Scope> {

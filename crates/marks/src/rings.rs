@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use lowtide_model::{InnerFacts, MarkKind, Request};
 
-use crate::parse::{HEADER_LEN, SLOT_LEN, Slot, header, request_number, slot, u64_at};
+use crate::parse::{HEADER_LEN, SLOT_LEN, Slot, TEXT, header, request_number, slot, text, u64_at};
 
 /// The most processes that are listened to; each costs an open file.
 const MOST_RINGS: usize = 256;
@@ -182,6 +182,21 @@ impl Ring {
         self.file.read_exact_at(&mut count, 40).map_or(0, |()| u64::from_le_bytes(count))
     }
 
+    /// With the text that a slot has no room for.
+    fn in_full(&self, what: MarkKind) -> MarkKind {
+        let full = |short: String| {
+            let mut bytes = [0; TEXT.end - TEXT.start];
+            let read = self.file.read_exact_at(&mut bytes, TEXT.start as u64);
+            // What it says by now may be something else.
+            read.ok().map(|()| text(&bytes)).filter(|full| full.starts_with(&short)).unwrap_or(short)
+        };
+        match what {
+            MarkKind::On(short) => MarkKind::On(full(short)),
+            MarkKind::Off(short) => MarkKind::Off(full(short)),
+            other => other,
+        }
+    }
+
     fn read_on(&mut self, marks: &mut Vec<RawMark>) {
         let mut counts = [0; 24];
         if self.file.read_exact_at(&mut counts, 32).is_err() {
@@ -198,7 +213,9 @@ impl Ring {
             let at = HEADER_LEN as u64 + n % self.slots * SLOT_LEN as u64;
             let whole = self.file.read_exact_at(&mut bytes, at).is_ok();
             match slot(&bytes, n).filter(|_| whole) {
-                Some(Slot::Mark(t_ns, what, steps, facts)) => marks.push(RawMark { pid: self.pid, t_ns, what, steps, facts }),
+                Some(Slot::Mark(t_ns, what, steps, facts)) => {
+                    marks.push(RawMark { pid: self.pid, t_ns, what: self.in_full(what), steps, facts });
+                }
                 Some(Slot::Device(device)) => {
                     if let Some(mark) = marks.get_mut(from..).and_then(<[RawMark]>::last_mut) {
                         let facts = mark.facts.get_or_insert_default();
@@ -353,6 +370,19 @@ mod tests {
         writer.file.write_all_at(&2_u64.to_le_bytes(), 32).expect("written");
         let expected = Answer { request: Request::Trim, number: 2, value: Some(5 << 20), pause_us: 7000, free: Some(9 << 20) };
         assert_eq!(rings.poll(|_| true)[0].what, MarkKind::Answer(expected));
+    }
+
+    #[test]
+    fn what_counts_is_told_in_full() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut writer = Writer::new(folder.path(), 11);
+        writer.file.write_all_at(b"train is all that a slot has room for\0", TEXT.start as u64).expect("written");
+        writer.write(1, 1, 0);
+        let mut rings = Rings::new(folder.path().to_owned());
+        assert_eq!(rings.poll(|_| true)[0].what, MarkKind::On("train is all that a slot has room for".to_owned()));
+        writer.file.write_all_at(b"something else", TEXT.start as u64).expect("written");
+        writer.write(2, 6, 0);
+        assert_eq!(rings.poll(|_| true)[0].what, MarkKind::Off("train".to_owned()));
     }
 
     #[test]

@@ -161,6 +161,6 @@ pub struct DeviceFacts {
     pub allocated: u64,
     /// Bytes that the allocator holds.
     pub reserved: u64,
-    /// The most that was allocated since the mark before.
+    /// The most that was allocated since the process began, or last reset it.
     pub peak: u64,
 }

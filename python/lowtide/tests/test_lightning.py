@@ -65,7 +65,7 @@ def test_marks(tmp_path, monkeypatch):
     marks = Marks(monkeypatch)
     run, model = fit(tmp_path, [LowtideCallback()])
     epoch = ["step"] * 4 + ["phase validation", "phase train"]
-    sanity = ["phase sanity check", "phase train"]
+    sanity = ["phase setup", "phase train"]
     assert marks.lines == ["phase train", *sanity, "epoch 0", *epoch, "epoch 1", *epoch, "phase ends", "epoch ends"]
     marks.lines.clear()
     run.test(model, loader(4))

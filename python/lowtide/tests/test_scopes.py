@@ -126,3 +126,25 @@ def test_without_a_recorder_nothing_happens_and_costs_little():
 
     # Two marks, so goal 2 µs; ten times that before this fails, since other programs run beside it.
     assert min(timeit.repeat(body, number=1000, repeat=5)) / 1000 < 20e-6
+
+
+class Rude:
+    """A value that nothing can be done with."""
+
+    def __str__(self):
+        raise RuntimeError("no")
+
+    __index__ = __hash__ = __str__
+
+
+@pytest.mark.parametrize("odd", [Rude(), [], -5, 2**70, 1.5, "x", None, float("nan"), b"\xff"])
+def test_odd_values_are_left_out_and_raise_nothing(api, odd):
+    with lowtide.epoch(odd), lowtide.round(odd), lowtide.phase(odd), lowtide.node(odd):
+        lowtide.step()
+    lowtide.begin(odd)
+    lowtide.end(odd)
+    lowtide.begin("phase", odd, odd)
+    assert lowtide.active()
+    assert api.calls[:2] == [("begin", "epoch", "", 0), ("begin", "round", "", 0)]
+    for _, *values in api.calls:
+        assert all(value is None or isinstance(value, (str, int)) for value in values)

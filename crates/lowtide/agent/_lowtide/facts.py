@@ -1,47 +1,47 @@
 """Cheap facts from inside the process, taken beside marks. None of them may cost the run more than it notices."""
 
-import ctypes
 import gc
 import mmap
 import sys
 import time
 
+from .budget import Budget
 from .ring import UNKNOWN
 
 NOTHING = (0, -1, -1, -1, UNKNOWN, UNKNOWN)
-#: Facts beside steps may take this share of the time, and a count of objects this long. Seconds.
+#: What is taken where nothing is: flags, facts, devices.
+NONE = (0, NOTHING, ())
+#: Facts beside steps may take this share of the time.
 SHARE = 0.002
-COUNT_S = 0.005
+#: A count of all objects that takes longer than this is not taken again for so long. Seconds.
+COUNT_S, REST_S = 0.02, 600
+FIELDS = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
 
 
-class MallInfo2(ctypes.Structure):
-    """mallinfo2(3), glibc 2.33 and newer."""
+def structure(kind):
+    """What mallinfo(3) gives, in fields of this kind."""
+    import ctypes
 
-    _fields_ = [
-        (name, ctypes.c_size_t)
-        for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
-    ]
-
-
-class MallInfo(ctypes.Structure):
-    """mallinfo(3), all others: the same in ints, which wrap."""
-
-    _fields_ = [(name, ctypes.c_uint) for name, _ in MallInfo2._fields_]
+    return type("MallInfo", (ctypes.Structure,), {"_fields_": [(name, getattr(ctypes, kind)) for name in FIELDS]})
 
 
 def heap(libc=None):
     """A function that gives (used, free) of the C heap in bytes; -1 what cannot be known."""
     try:
-        libc = libc or ctypes.CDLL(None)
-    except OSError:
+        import ctypes
+
+        # PyDLL keeps the GIL: letting it go may cost a turn of every other thread, and this takes microseconds.
+        libc = libc or ctypes.PyDLL(None)
+        new, old = getattr(libc, "mallinfo2", None), getattr(libc, "mallinfo", None)
+    except (ImportError, OSError):  # a Python without ctypes, or that is linked statically
         return lambda: (-1, -1)
-    new, old = getattr(libc, "mallinfo2", None), getattr(libc, "mallinfo", None)
     if new is not None:
-        new.restype = MallInfo2
+        new.restype = structure("c_size_t")
         return lambda: sizes(new())
     if old is not None:
-        old.restype = MallInfo
-        # Where all private memory is less than what the ints hold, nothing can have wrapped.
+        # Before glibc 2.33: the same in ints, which wrap at 4 GiB when read without a sign. Where all private memory is
+        # less than that, nothing can have wrapped; else the heap is unknown.
+        old.restype = structure("c_uint")
         return lambda: sizes(old()) if data_size() <= UNKNOWN else (-1, -1)
     return lambda: (-1, -1)
 
@@ -63,41 +63,61 @@ class Facts:
     """What can be had in this process."""
 
     def __init__(self):
-        self.next_s = self.count_cost_s = 0.0
+        now = time.monotonic()
         self.heap = heap()
+        self.next_s = 0.0
+        self.boundaries, self.counts = Budget(now), Budget(now)
 
     def due(self, now_s):
         """Whether facts beside a step are within their budget."""
         return now_s >= self.next_s
 
     def take(self, boundary):
-        """(flags, facts, devices). At boundaries also what costs more."""
+        """(flags, facts, devices). At boundaries also what costs more, within their own budget."""
+        now = time.monotonic()
+        if boundary and not self.boundaries.allows(now):
+            return NONE
         # Of this thread: what others do meanwhile on the same processor is no cost of ours, and would silence us for long.
         start = time.thread_time()
-        objects = -1
         used, free = self.heap()
-        if boundary and self.count_cost_s < COUNT_S:
-            began = time.thread_time()
-            objects = len(gc.get_objects())
-            self.count_cost_s = time.thread_time() - began
         flags = 2 | 4 | (1 if gc.isenabled() else 0)
-        facts = (gc.get_stats()[2]["collections"] & UNKNOWN, used, free, objects, workers(), compiled())
-        cuda = devices()
-        self.next_s = time.monotonic() + (time.thread_time() - start) / SHARE
+        full, cuda = gc.get_stats()[2]["collections"] & UNKNOWN, devices()
+        cost = time.thread_time() - start
+        self.next_s = now + cost / SHARE
+        if boundary:
+            self.boundaries.spent(cost)
+        facts = (full, used, free, self.objects(now) if boundary else -1, workers(), compiled())
         return flags, facts, cuda
+
+    def objects(self, now):
+        """How many objects the collector tracks; -1 where it costs too much."""
+        if not self.counts.allows(now):
+            return -1
+        start = time.thread_time()
+        count = len(gc.get_objects())
+        cost = time.thread_time() - start
+        self.counts.spent(cost)
+        if cost > COUNT_S:
+            self.counts.rest(REST_S)
+        return count
 
 
 def devices():
-    """(device, allocated, reserved, peak) of each device that torch has memory on; never starts CUDA."""
-    torch = sys.modules.get("torch")
-    cuda = getattr(torch, "cuda", None)
+    """(device, allocated, reserved, peak) of each device that this process has memory on; never starts CUDA."""
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
     if cuda is None or not cuda.is_initialized():
-        return []
-    return [
-        (i, cuda.memory_allocated(i), reserved, cuda.max_memory_allocated(i))
-        for i, reserved in ((i, cuda.memory_reserved(i)) for i in range(cuda.device_count()))
-        if reserved or cuda.max_memory_reserved(i)  # the others' devices on this machine are not this process's
-    ]
+        return ()
+    found = []
+    # Another allocator than torch's own may start CUDA on a device in order to answer.
+    backend = getattr(cuda, "get_allocator_backend", None)
+    native = backend is None or backend() == "native"
+    for i in range(cuda.device_count()) if native else (cuda.current_device(),):
+        # One call for all: each of the functions `memory_...` makes this one.
+        stats = cuda.memory_stats_as_nested_dict(i)
+        allocated, reserved = (stats.get(name, {}).get("all", {}) for name in ("allocated_bytes", "reserved_bytes"))
+        if reserved.get("peak"):  # others' devices on this machine are not this process's
+            found.append((i, allocated.get("current", 0), reserved.get("current", 0), allocated.get("peak", 0)))
+    return found
 
 
 def workers():
@@ -112,6 +132,6 @@ def compiled():
     utils = sys.modules.get("torch._dynamo.utils")
     counters = getattr(utils, "counters", None)
     try:
-        return UNKNOWN if counters is None else int(counters["stats"].get("unique_graphs", 0))
+        return UNKNOWN if counters is None else int(counters.get("stats", {}).get("unique_graphs", 0))
     except Exception:
         return UNKNOWN

@@ -75,14 +75,14 @@ def callbacks(module, known):
 def evaluation(module, known):
     def name(loop):
         if getattr(loop.trainer, "sanity_checking", False):
-            return "sanity check"
+            return "setup"
         return "test" if getattr(loop.trainer, "testing", False) else "validation"
 
     phase(known, getattr(module, "_EvaluationLoop", None), "run", name)
 
 
 def prediction(module, known):
-    phase(known, getattr(module, "_PredictionLoop", None), "run", lambda loop: "predict")
+    phase(known, getattr(module, "_PredictionLoop", None), "run", lambda loop: "test")
 
 
 def fit(module, known):

@@ -32,10 +32,12 @@ def state():
     global training
     if training is None:
         from .marks import Marks
+        from .steps import Steps
         from .training import Training
 
+        steps = Steps()
         # One, whichever thread is first.
-        training = _made.setdefault("training", Training(Marks(os.environ["LOWTIDE_MARKS"])))
+        training = _made.setdefault("training", Training(Marks(os.environ["LOWTIDE_MARKS"], steps.words), steps))
     return training
 
 
@@ -113,16 +115,17 @@ def patch_optimizer(module):
     register = getattr(module, "register_optimizer_step_post_hook", None)
     if register is not None:
         register(lambda optimizer, args, kwargs: guarded(known.stepped, optimizer))
-        return
-    # torch before 2: every class's own step, once, when its first instance is made.
     wrap, initialise = outermost("step"), module.Optimizer.__init__
 
     @wraps(initialise)
     def __init__(self, *args, **kwargs):
         initialise(self, *args, **kwargs)
-        guarded(wrap_step, type(self))
+        known.optimizers = True
+        if register is None:
+            guarded(wrap_step, type(self))
 
     def wrap_step(kind):
+        # torch before 2: every class's own step, once, when its first instance is made.
         if "_lowtide_step" not in kind.__dict__:
             kind.step = wrap(kind.step, lambda self, args, kwargs: known.stepped(self))
             kind._lowtide_step = True

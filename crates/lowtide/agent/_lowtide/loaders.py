@@ -1,7 +1,7 @@
 """Which iteration of a DataLoader is going on: several may be, a validation inside an epoch for one."""
 
-import time
 import weakref
+from _thread import get_ident
 
 #: Iterations remembered between two steps; a program that only reads begins new ones without end.
 MOST = 16
@@ -12,9 +12,12 @@ class Iteration:
 
     def __init__(self, loader, steps):
         self.data = weakref.ref(subject(loader))
-        self.began = (steps, time.monotonic_ns())
-        self.fetched = -1  # steps so far at its last batch
+        self.steps = steps  # by its beginning
+        self.moment = None  # of its beginning
+        self.fetched = self.before = -1  # steps so far when its last batch was asked for, and the one before
+        self.grads = False  # its last batch was asked for with gradients on
         self.epoch = False  # it is marked as an epoch
+        self.thread = 0  # who reads it
 
 
 class Iterations:
@@ -24,6 +27,7 @@ class Iterations:
         self.recent = []
 
     def fetches(self, iteration, steps):
+        iteration.thread = get_ident()
         if iteration.fetched == steps:
             return
         iteration.fetched = steps
@@ -36,9 +40,12 @@ class Iterations:
         """The iteration whose batches the step after `steps` steps was taken on: of several, a validation inside an epoch
         or two sets read side by side, the one that began first; None where that is known already."""
         candidates = [iteration for iteration in self.recent if iteration.fetched == steps]
+        # What another thread reads is that thread's business, unless nobody else reads anything.
+        own = [iteration for iteration in candidates if iteration.thread == get_ident()]
+        candidates = own or candidates
         if not candidates or any(iteration.epoch for iteration in candidates):
             return None
-        return min(candidates, key=lambda iteration: iteration.began[1])
+        return min(candidates, key=lambda iteration: iteration.moment[0] if iteration.moment else 0)
 
 
 class Known:

@@ -3,35 +3,27 @@
 import os
 import sys
 import time
-from _thread import allocate_lock
+from _thread import allocate_lock, get_ident
+from operator import length_hint
 
 from . import ring as rings
-from .facts import NOTHING, Facts
+from .facts import NONE, NOTHING, Facts
 from .requests import answer, collect
+from .ring import MANY
 
 ON, STEP, BEGIN, END, FACTS, OFF, DEVICE, ANSWERED = range(1, 9)
 #: Least time between two marks of steps, ns. The count of steps is exact all the same.
 STEP_NS = 5_000_000
 
 
-def counted(choice):
-    """What is counted as a step, in words."""
-    if choice == "dataloader":
-        return "batches of DataLoaders outside evaluation, each when the next one is asked for"
-    skips = " (a step that GradScaler skips is none)"
-    if choice == "any":
-        return "steps of all optimizers" + skips
-    if choice.isdecimal() and int(choice):
-        return "steps of optimizer number %d by first step" % int(choice) + skips
-    return "steps of the first optimizer that steps" + skips
-
-
 class Marks:
-    """The marks of this process. Nothing in here raises: the first failure turns it off for good."""
+    """The marks of this process. Nothing in here raises: the first failure turns it off for good.
 
-    def __init__(self, folder):
+    A moment is (ns, facts): what a mark may be given that is made later than what it tells of."""
+
+    def __init__(self, folder, counts):
         self.folder = folder
-        self.counts = counted(os.environ.get("LOWTIDE_STEP", "first").strip().lower())
+        self.counts = counts  # what is counted as a step, in words
         self.dead = False
         self.reset("")
         os.register_at_fork(after_in_child=self.reset)
@@ -42,7 +34,10 @@ class Marks:
         self.ring = self.facts = None
         self.making = allocate_lock()
         self.pid = os.getpid()
+        self.stepping = iter(range(MANY))
+        self.thread, self.threads = get_ident(), False  # whether others step, too
         self.steps = self.last_slot_ns = self.answered = 0
+        self.stepped = None  # the moment of the last step
         self.open = set()  # scopes
 
     def alive(self):
@@ -60,52 +55,78 @@ class Marks:
             self.write(ON, text=self.counts)
         return self.ring
 
-    def write(self, kind, scope=0, text="", index=None, t_ns=None, boundary=True):
-        now = time.monotonic_ns()
-        flags, facts, devices = self.facts.take(boundary)
+    def write(self, kind, scope=0, text="", index=None, moment=None):
+        t_ns, (flags, facts, devices) = moment or (time.monotonic_ns(), self.facts.take(True))
         flags |= 0 if index is None else 8
-        at = now if t_ns is None else t_ns
-        self.ring.write(at, kind, scope, text, flags, self.steps, 0 if index is None else index, facts)
+        self.ring.write(t_ns, kind, scope, text, flags, self.steps, 0 if index is None else index, facts)
         for device, allocated, reserved, peak in devices:
-            self.ring.write(at, DEVICE, 0, "", 0, self.steps, device, (0, allocated, reserved, peak, 0, 0))
+            self.ring.write(t_ns, DEVICE, 0, "", 0, self.steps, device, (0, allocated, reserved, peak, 0, 0))
 
-    def step(self, count=1):
-        """An optimizer stepped."""
+    def moment(self):
+        """This one, for a mark that may be made later. As long as nothing was said, nothing is measured."""
         try:
-            ring = self.alive()
-            self.steps += count
-            if ring is None:
-                return
-            now = time.monotonic_ns()
-            ring.stepped(self.steps, now)
-            if now - self.last_slot_ns >= STEP_NS:
-                self.last_slot_ns = now
-                if self.facts.due(now * 1e-9):
-                    self.write(STEP, boundary=False)
-                else:
-                    ring.write(now, STEP, 0, "", 0, self.steps, 0, NOTHING)
-                self.requests(ring)
+            return time.monotonic_ns(), self.facts.take(True) if self.ring is not None else NONE
+        except Exception as error:
+            self.off(error)
+            return None
+
+    def says(self, counts):
+        """What is counted as a step is something else from here on."""
+        try:
+            self.counts = counts
+            if self.ring is not None:
+                self.ring.says(counts)
+                self.write(ON, text=counts)
         except Exception as error:
             self.off(error)
 
-    def begin(self, scope, name="", index=None, t_ns=None):
-        """A scope begins; the same one that is open ends."""
+    def step(self, count=1):
+        """A step ended, or several did."""
+        try:
+            ring = self.alive()
+            now = time.monotonic_ns()
+            # Said before a step is taken: others then look again after they stored theirs.
+            self.threads |= get_ident() != self.thread
+            for _ in range(count):
+                steps = next(self.stepping) + 1
+            stored = -1
+            while steps != stored:
+                self.steps = stored = steps
+                if ring is not None:
+                    ring.stepped(steps, now)
+                if self.threads:
+                    steps = MANY - length_hint(self.stepping)
+            if ring is None:
+                return
+            taken = NONE
+            if now - self.last_slot_ns >= STEP_NS:
+                self.last_slot_ns = now
+                if self.facts.due(now * 1e-9):
+                    taken = self.facts.take(False)
+                self.write(STEP, moment=(now, taken))
+                self.requests(ring)
+            self.stepped = (now, taken)
+        except Exception as error:
+            self.off(error)
+
+    def begin(self, scope, name="", index=None, moment=None):
+        """A scope begins, now or at a moment before; the same one that is open ends."""
         try:
             ring = self.alive()
             if ring is not None:
                 self.open.add(scope)
-                self.write(BEGIN, rings.SCOPES[scope], name, index, t_ns)
+                self.write(BEGIN, rings.SCOPES[scope], name, index, moment)
                 self.requests(ring)
         except Exception as error:
             self.off(error)
 
-    def end(self, scope):
-        """A scope ends."""
+    def end(self, scope, moment=None):
+        """A scope ends, or ended at a moment before."""
         try:
             ring = self.alive()
             if ring is not None and scope in self.open:
                 self.open.discard(scope)
-                self.write(END, rings.SCOPES[scope])
+                self.write(END, rings.SCOPES[scope], moment=moment)
                 self.requests(ring)
         except Exception as error:
             self.off(error)

@@ -1,11 +1,10 @@
 """What the recorder may ask this process for; it is done at the next mark, and once."""
 
-import ctypes
 import mmap
 import os
 import time
 
-from .facts import MallInfo2
+from .facts import structure
 
 SNAPSHOT, TRIM = 1, 2
 #: What malloc_trim takes, seconds per free block and per free byte (measured with glibc 2.36), and the most that is worth it.
@@ -41,15 +40,17 @@ def collect():
 def trim():
     """Has the C library give free memory back to the kernel. (The anonymous bytes that went, those that were free.)"""
     try:
+        import ctypes
+
         libc = ctypes.CDLL(None)
-        libc.mallinfo2.restype = MallInfo2
+        libc.mallinfo2.restype = structure("c_size_t")
         info = libc.mallinfo2()
         if info.ordblks * BLOCK_S + info.fordblks * BYTE_S > MOST_S:
             return -1, info.fordblks
         before = anonymous()
         libc.malloc_trim(ctypes.c_size_t(0))
         return max(before - anonymous(), 0), info.fordblks
-    except (OSError, AttributeError, ValueError, IndexError):
+    except (ImportError, OSError, AttributeError, ValueError, IndexError):
         return -1, -1
 
 

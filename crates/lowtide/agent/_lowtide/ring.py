@@ -11,12 +11,12 @@ All numbers are little-endian. Header, 4096 bytes:
 then slots of 128 bytes, number n at place n modulo the number of slots. All times are CLOCK_MONOTONIC.
 """
 
-import itertools
 import mmap
 import os
 import struct
 import sys
 import time
+from operator import length_hint
 
 HEADER = 4096
 SLOTS = 512
@@ -27,6 +27,10 @@ STEPS = struct.Struct("<QQ")
 REQUEST = struct.Struct("<QI")
 ANSWER = struct.Struct("<Qq")
 UNKNOWN = 0xFFFFFFFF
+#: `iter(range(MANY))` gives each number once, whatever thread or signal handler comes between, without a lock; and its
+#: length hint says how many it has left. Who stores how many were taken looks again afterwards, since another may have
+#: stored more in between: the last one then stores all.
+MANY = 1 << 62
 SCOPES = {"round": 1, "node": 2, "epoch": 3, "phase": 4}
 
 
@@ -51,8 +55,7 @@ class Ring:
             self.map = mmap.mmap(fd, SIZE)
         finally:
             os.close(fd)
-        self.numbers = itertools.count()  # takes one in one go, whatever thread or signal handler comes between
-        self.written = 0
+        self.numbers = iter(range(MANY))
         torch = getattr(sys.modules.get("torch"), "__version__", "")
         header = struct.pack(
             "<8sIIIIQQQQii3BxI24s24s136s",
@@ -82,9 +85,12 @@ class Ring:
         n = next(self.numbers)
         text = text[:48] if isinstance(text, bytes) else cut(text, 48)
         gc_full, used, free, objects, workers, compiled = facts
+        place = HEADER + (n % SLOTS) * SLOT.size
+        if U64.unpack_from(self.map, place)[0] > n:
+            return  # other threads were round the ring in the meantime
         SLOT.pack_into(
             self.map,
-            HEADER + (n % SLOTS) * SLOT.size,
+            place,
             n + 1,
             t_ns,
             kind,
@@ -102,18 +108,25 @@ class Ring:
             text,
             n + 1,
         )
-        if n >= self.written:
-            self.written = n + 1
-            U64.pack_into(self.map, 32, n + 1)
+        # One that another thread took may not be whole yet: the reader sees that, and waits for it.
+        written, stored = MANY - length_hint(self.numbers), -1
+        while written != stored:
+            stored = written
+            U64.pack_into(self.map, 32, written)
+            written = MANY - length_hint(self.numbers)
 
     def stepped(self, steps, t_ns):
         STEPS.pack_into(self.map, 40, steps, t_ns)
 
+    def says(self, text):
+        """What is counted as a step, or why it is off: a slot has too little room for it."""
+        self.map[120:256] = cut(text, 136).ljust(136, b"\0")
+
     def off(self, why):
-        self.map[120:256] = cut(why, 136).ljust(136, b"\0")
+        self.says(why)
         self.map[68:72] = struct.pack("<I", 2)
 
 
 def cut(text, most):
     """UTF-8 of at most so many bytes, never half a character."""
-    return text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore").encode("utf-8")
+    return text[:most].encode("utf-8", "replace")[:most].decode("utf-8", "ignore").encode("utf-8")

@@ -1,24 +1,31 @@
 """From what torch does to steps, epochs and phases."""
 
 import os
+import sys
 import weakref
 
 from .loaders import Iteration, Iterations, Known
+from .steps import BATCHES, BY_HAND, Steps
 
 
 class Training:
     """What is known of the training in this process. Its methods are called by the hooks, in the run's own thread."""
 
-    def __init__(self, marks):
+    def __init__(self, marks, steps):
         self.marks = marks
+        self.steps = steps
+        self.optimizers = False  # there is one, and be it that it never stepped
         self.reset()
         os.register_at_fork(after_in_child=self.reset)
 
     def reset(self):
-        self.optimizer = None  # weak: whose steps count
-        self.others = {}  # steps of other optimizers since its last one, by identity
+        self.steps.reset()
+        self.marks.counts = self.steps.words
+        self.batches = self.steps.choice == "dataloader"  # they are the steps
+        self.reread = Known()  # data sets that were read more than once with gradients on
+        self.model = None  # weak: the optimizer whose parameters are those of the model
         self.parameter = None  # weak: one that it trains
-        self.phase = None  # as marked by us
+        self.phase, self.phase_at = None, -1  # as marked by us, and the steps before it
         self.evaluates = False  # there is a model.eval(): phases come from there alone
         self.foreign = Known()  # modules that are not the model
         self.held = 0  # phases of a framework that are open: they win over what is seen inside them
@@ -26,25 +33,44 @@ class Training:
         self.iterations = Iterations()
         self.trained = Known()  # data sets in whose iteration steps happened
         self.stepless = Known()  # data sets that were read to their end without one
+        self.body = None  # (steps, moment) at which the loop that trains came to its end
         self.epoch, self.epoch_at = -1, -1  # its number, and the steps before it
         self.by_hand = set()  # scopes that the user marks, and "step"
-        self.choice = os.environ.get("LOWTIDE_STEP", "first").strip().lower()
-        self.number = int(self.choice) if self.choice.isdecimal() else 0  # whose steps count: that of the n-th optimizer
-        self.order = []  # weak: the optimizers by their first step, as far as that matters
+        self.seen = False  # a step was counted that the user did not mark
 
     # Steps.
 
     def stepped(self, optimizer):
         """An optimizer's step ended."""
-        counted = 0 if "step" in self.by_hand else self.counts(optimizer)
-        if not counted:
-            return
-        if self.parameter is None:
-            self.parameter, self.foreign = first_parameter(optimizer), Known()
+        counted = 0 if "step" in self.by_hand else self.steps.of(optimizer)
+        self.optimizers = True
+        if self.batches and counted:
+            # They were counted for want of it.
+            self.batches = False
+            self.marks.says(self.steps.words)
+        if counted or self.batches:
+            if (counted and self.steps.choice != "any") or self.parameter is None:
+                self.trains(optimizer)
+            self.resume()
+        if counted:
+            self.step(counted)
+
+    def resume(self):
+        """Whatever was going on, this is training."""
         if self.phase != "train" and self.sees("phase"):
             self.enter("train")
+
+    def step(self, counted=1):
+        self.seen = True
+        self.resume()
         self.epoch_of_step()
         self.marks.step(counted)
+
+    def trains(self, optimizer):
+        """Takes note of what the optimizer trains: the model."""
+        if self.model is None or self.model() is not optimizer:
+            self.model = weakref.ref(optimizer)
+            self.parameter, self.foreign = first_parameter(optimizer), Known()
 
     def epoch_of_step(self):
         """Only where a step is taken is it known that an iteration is a training epoch; it began when it did."""
@@ -52,36 +78,7 @@ class Training:
         data = iteration and iteration.data()
         if data is not None:
             self.trained.add(data)
-            self.next_epoch(iteration, iteration.began[1])
-
-    def counts(self, optimizer):
-        """How many steps this one counts for. The steps of the first optimizer count, as long as it takes its turns: of
-        another one that steps twice in a row without it both do, and that one's steps count from there on."""
-        if self.choice in ("any", "dataloader"):
-            return int(self.choice == "any")
-        if self.number:
-            return int(self.place(optimizer) == self.number)
-        counted = self.optimizer and self.optimizer()
-        if counted is optimizer:
-            self.others.clear()
-            return 1
-        since = self.others.get(id(optimizer), 0) + 1
-        if counted is not None and since < 2:
-            self.others[id(optimizer)] = since
-            return 0
-        self.optimizer, self.parameter = weakref.ref(optimizer), None
-        self.others.clear()
-        return since
-
-    def place(self, optimizer):
-        """Which one it is by its first step, from 1; 0: one that came after the one that counts."""
-        for number, known in enumerate(self.order, 1):
-            if known() is optimizer:
-                return number
-        if len(self.order) >= self.number:
-            return 0
-        self.order.append(weakref.ref(optimizer))
-        return len(self.order)
+            self.next_epoch(iteration, iteration.moment)
 
     # Phases.
 
@@ -108,9 +105,20 @@ class Training:
         trainable = any(parameter.requires_grad for parameter in module.parameters())
         return trainable and (training or self.phase == "train")
 
-    def enter(self, name, t_ns=None):
-        self.phase = name
-        self.marks.begin("phase", name, t_ns=t_ns)
+    def enter(self, name, moment=None):
+        self.phase, self.phase_at = name, self.marks.steps
+        self.marks.begin("phase", name, moment=moment)
+
+    def enter_loop(self, moment=None):
+        """A validation that is only a loop begins, or began. Training ended before: with the loop that trains, if that came
+        to its end since the last step, else with that step. What is between the two belongs to neither."""
+        steps, end = self.body or (-1, None)
+        if self.phase_at == self.marks.steps:
+            end = None  # not a step of it: it ends here
+        elif steps != self.marks.steps:
+            end = self.marks.stepped
+        self.marks.end("phase", end)
+        self.enter("validation", moment)
 
     def sees(self, scope):
         """Whether this scope is told from what torch does: neither the user nor a framework says it."""
@@ -129,49 +137,70 @@ class Training:
             if self.phase != "validation" and self.sees("epoch"):
                 self.next_epoch(iteration)
         elif data in self.stepless and self.loops() and self.phase == "train":
-            self.enter("validation")
+            self.enter_loop()
+        # What it is may be known only later: then it began here.
+        if not iteration.epoch and (self.sees("epoch") or self.loops()):
+            iteration.moment = self.marks.moment()
         return iteration
 
     def fetches(self, iteration):
         """An iteration is asked for its next batch."""
-        if self.choice == "dataloader":
+        if iteration.fetched >= 0 and (self.batches or self.lacks_optimizer(iteration)):
             self.batch_ended(iteration)
+        iteration.before, iteration.grads = iteration.fetched, grads()
         self.iterations.fetches(iteration, self.marks.steps)
 
     def exhausted(self, iteration):
         """An iteration came to its end."""
         self.iterations.ended(iteration)
         data = iteration.data()
-        if data is None or not self.loops():
+        if data is None:
             return
-        steps, began_ns = iteration.began
-        if steps != self.marks.steps or not steps or data in self.trained:
+        if iteration.grads:
+            self.reread.add(data)
+        if not self.loops():
             return
-        if self.phase == "train":
-            self.enter("validation", began_ns)
-        self.stepless.add(data)
-        if self.phase == "validation":
-            self.enter("train")
+        if data in self.trained:
+            # One that reads ahead comes to its end before its last step.
+            if iteration.epoch and iteration.before < self.marks.steps:
+                self.body = (self.marks.steps, self.marks.moment())
+        elif self.marks.steps and iteration.steps == self.marks.steps:
+            if self.phase == "train":
+                self.enter_loop(iteration.moment)
+            self.stepless.add(data)
+            if self.phase == "validation":
+                self.enter("train")
+
+    def lacks_optimizer(self, iteration):
+        """Whether batches have to be the steps, since no optimizer is known: what is read with gradients on, by a program
+        that called train() or reads it again."""
+        if self.optimizers or "step" in self.by_hand or self.steps.choice != "first" or not iteration.grads:
+            return False
+        if self.phase != "train" and iteration.data() not in self.reread:
+            return False
+        self.batches = True
+        self.marks.says("%s, since no torch optimizer is known" % BATCHES.split(",")[0])
+        return True
 
     def batch_ended(self, iteration):
         """A batch is done where batches are the steps: those of an evaluation are none."""
-        if iteration.fetched >= 0 and self.phase != "validation" and not self.held and "step" not in self.by_hand:
-            if self.phase is None and self.sees("phase"):
-                self.enter("train")
-            self.iterations.fetches(iteration, self.marks.steps)
-            self.epoch_of_step()
-            self.marks.step()
+        evaluation = self.phase == "validation" or self.held
+        # Of those that are counted for want of something else only what trains.
+        if evaluation or "step" in self.by_hand or not (iteration.grads or self.steps.choice == "dataloader"):
+            return
+        self.iterations.fetches(iteration, self.marks.steps)
+        self.step()
 
     def loops(self):
         """Whether validation has to be told from iterations without steps."""
         return not self.evaluates and self.sees("phase")
 
-    def next_epoch(self, iteration, t_ns=None):
+    def next_epoch(self, iteration, moment=None):
         iteration.epoch = True
         if self.epoch_at == self.marks.steps:  # read side by side with another, or once more: no step was taken since
             return
         self.epoch, self.epoch_at = self.epoch + 1, self.marks.steps
-        self.marks.begin("epoch", index=self.epoch, t_ns=t_ns)
+        self.marks.begin("epoch", index=self.epoch, moment=moment)
 
     # What a framework says.
 
@@ -225,11 +254,16 @@ class Training:
     def counted_by_hand(self):
         if "step" not in self.by_hand:
             self.by_hand.add("step")
-            self.marks.counts = "calls of lowtide.step()"
-            if self.marks.steps:  # the optimizer told of this one
+            self.marks.says(BY_HAND)
+            if self.seen:  # the optimizer told of this one
                 return
         self.epoch_of_step()
         self.marks.step()
+
+
+def grads():
+    """Whether torch keeps what gradients need."""
+    return bool(sys.modules["torch"].is_grad_enabled())
 
 
 def first_parameter(optimizer):

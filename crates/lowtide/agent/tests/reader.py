@@ -38,6 +38,8 @@ def read(path: Path) -> dict:
         "magic": data[:8],
         "pid": pid,
         "role": role,
+        "made": start,
+        "counts": data[120:256].rstrip(b"\0").decode(),
         "written": written,
         "steps": steps,
         "last": last * 1e-9,

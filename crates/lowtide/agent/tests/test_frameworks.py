@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from test_training import begins, run
+from programs import begins, run
 
 TRAINER = """
 import json, os
@@ -45,7 +45,7 @@ class Model(pl.LightningModule):
     def on_save_checkpoint(self, checkpoint): said.append(("checkpoint", self.global_step))
     def on_test_start(self): said.append(("test", self.global_step))
     def on_validation_start(self):
-        said.append(("sanity check" if self.trainer.sanity_checking else "validation", self.global_step))
+        said.append(("setup" if self.trainer.sanity_checking else "validation", self.global_step))
 trainer = pl.Trainer(max_epochs=3, accelerator="cpu", logger=False, enable_progress_bar=False, val_check_interval=0.5)
 model = Model()
 trainer.fit(model, train, val)

@@ -1,5 +1,6 @@
 """How the in-process part starts, and what it leaves as it was."""
 
+import ast
 import ctypes
 import os
 import subprocess
@@ -8,14 +9,18 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 AGENT = Path(__file__).resolve().parents[1]
+#: The Python that runs the programs, of any version; another than the one that runs the tests.
+PYTHON = os.environ.get("LOWTIDE_TEST_PYTHON") or sys.executable
 sys.path.append(str(AGENT))
-from _lowtide import facts  # noqa: E402
+from _lowtide import budget, facts  # noqa: E402
 
 
 def python(folder: Path, program: str, *path: Path) -> subprocess.CompletedProcess:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [AGENT, *path])), "LOWTIDE_MARKS": str(folder)}
-    return subprocess.run([sys.executable, "-B", "-c", program], env=env, cwd=folder, capture_output=True, text=True, check=False)
+    return subprocess.run([PYTHON, "-B", "-c", program], env=env, cwd=folder, capture_output=True, text=True, check=False)
 
 
 def test_the_users_sitecustomize_runs_under_its_own_name(tmp_path):
@@ -41,7 +46,7 @@ def test_a_working_folder_that_is_gone_hinders_nothing(tmp_path):
     child = f"import sys; print({str(AGENT)!r} not in sys.path)"
     program = f"import os, subprocess, sys; os.rmdir({str(gone)!r}); subprocess.check_call([sys.executable, '-c', {child!r}])"
     env = {**os.environ, "PYTHONPATH": str(AGENT), "LOWTIDE_MARKS": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-B", "-c", program], env=env, cwd=gone, capture_output=True, text=True, check=False)
+    done = subprocess.run([PYTHON, "-B", "-c", program], env=env, cwd=gone, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("True\n", "")
 
 
@@ -56,7 +61,7 @@ class Old:
 
     def __init__(self, used: int):
         def mallinfo():
-            return facts.MallInfo(uordblks=used, hblkhd=4096, fordblks=512)
+            return mallinfo.restype(uordblks=used, hblkhd=4096, fordblks=512)
 
         self.mallinfo = mallinfo
 
@@ -89,3 +94,36 @@ def test_who_waits_in_the_middle_is_not_silent_for_long(monkeypatch):
     taking.take(False)
     assert taking.next_s - time.monotonic() < 0.05 / facts.SHARE / 2
     assert taking.due(now + 0.05 / facts.SHARE)
+
+
+@pytest.mark.parametrize("path", sorted(AGENT.glob("**/_lowtide/*.py")) + [AGENT / "sitecustomize.py"], ids=lambda path: path.name)
+def test_the_source_is_that_of_python_3_8(path):
+    ast.parse(path.read_text(), feature_version=(3, 8))
+
+
+@pytest.mark.parametrize("flag", ["-I", "-E", "-S"])
+def test_where_python_does_not_read_it_nothing_happens(tmp_path, flag):
+    env = {**os.environ, "PYTHONPATH": str(AGENT), "LOWTIDE_MARKS": str(tmp_path)}
+    program = "import sys; print('_lowtide' in sys.modules)"
+    done = subprocess.run([PYTHON, flag, "-c", program], env=env, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, list(tmp_path.iterdir())) == ("False\n", "", [])
+
+
+def test_a_python_that_is_too_old_stays_as_it_is(tmp_path):
+    older = f"import sys; sys.version_info = (3, 7, 9); sys.path.insert(0, {str(AGENT)!r}); import sitecustomize; "
+    env = {**os.environ, "LOWTIDE_MARKS": str(tmp_path)}
+    program = older + f"print('_lowtide' in sys.modules, {str(AGENT)!r} in sys.path, sys.meta_path)"
+    done = subprocess.run([PYTHON, "-S", "-B", "-c", program], env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("False False") and "_lowtide" not in done.stdout and done.stderr == "", done
+
+
+def test_the_budget_is_kept_and_spent_in_bursts():
+    looks, looking, now = budget.Budget(0.0), [], 0.0
+    for _ in range(20_000):  # ten times a second, 10 ms each: without a budget 10 % of the time
+        now += 0.1
+        looking.append(looks.allows(now))
+        if looking[-1]:
+            looks.spent(0.01)
+    assert 0.3 * budget.SHARE < looking.count(True) * 0.01 / now < 1.1 * budget.SHARE
+    # Both ends of most of what lies between two marks.
+    assert sum(a and b for a, b in zip(looking, looking[1:])) > 0.7 * looking.count(True)

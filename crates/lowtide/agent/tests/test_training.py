@@ -1,48 +1,10 @@
 """Real torch loops under the in-process part: what it marks, and that the run is as it would be without."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("torch")
 
-import reader
-
-AGENT = Path(__file__).resolve().parents[1]
-
-START = """
-import torch, os, time
-from torch.utils.data import DataLoader, TensorDataset
-torch.set_num_threads(1)
-model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 2))
-data, held_out = (TensorDataset(torch.randn(n, 8), torch.randint(0, 2, (n,))) for n in (40, 16))
-train, val = DataLoader(data, batch_size=4), DataLoader(held_out, batch_size=4)
-loss_of = torch.nn.functional.cross_entropy
-opt = torch.optim.Adam(model.parameters())
-def step(x, y, opt=opt):
-    opt.zero_grad()
-    loss_of(model(x), y).backward()
-    opt.step()
-"""
-
-
-def run(folder: Path, program: str, *python: str, **environment: str) -> list[dict]:
-    """Runs a program with the in-process part; gives the rings of its processes, the one with most steps first."""
-    marks = folder / "marks"
-    marks.mkdir()
-    script = folder / "program.py"
-    script.write_text(START + program)
-    env = {**os.environ, "PYTHONPATH": str(AGENT), "LOWTIDE_MARKS": str(marks), "PYTHONDONTWRITEBYTECODE": "1", **environment}
-    done = subprocess.run([sys.executable, *python, str(script)], env=env, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return sorted(reader.rings(marks), key=lambda ring: -ring["steps"])
-
-
-def begins(ring: dict, scope: str) -> list[tuple]:
-    return [(m["text"] or m["index"], m["steps"]) for m in ring["marks"] if m["kind"] == "begin" and m["scope"] == scope]
+from programs import begins, run
 
 
 def test_steps_epochs_and_phases(tmp_path):
@@ -138,30 +100,6 @@ for (x, y), _ in zip(train, DataLoader(other, batch_size=4)): step(x, y)
     assert (ring["steps"], len(begins(ring, "epoch"))) == (30, 3)
 
 
-@pytest.mark.parametrize(
-    ("choice", "steps"), [("first", 10), ("any", 15), ("1", 10), ("2", 5), ("dataloader", 10), ("nonsense", 10)]
-)
-def test_the_user_chooses_what_a_step_is(tmp_path, choice, steps):
-    ring = run(
-        tmp_path,
-        """
-other = torch.nn.Linear(8, 2)
-second = torch.optim.SGD(other.parameters(), lr=0.1)
-model.train()
-for i, (x, y) in enumerate(train):
-    step(x, y)
-    if i % 2: second.step()
-model.eval()
-for x, y in val: model(x)
-""",
-        LOWTIDE_STEP=choice,
-    )[0]
-    assert ring["steps"] == steps
-    if choice != "2":  # whose model is another one
-        assert begins(ring, "phase")[-1] == ("validation", steps)
-    assert len(begins(ring, "epoch")) == 1
-
-
 def test_data_that_is_trained_on_and_evaluated_on(tmp_path):
     ring = run(
         tmp_path,
@@ -175,67 +113,6 @@ for epoch in range(3):
     )[0]
     assert [index for index, _ in begins(ring, "epoch")] == [0, 1, 2]
     assert [name for name, _ in begins(ring, "phase")] == ["train", "validation"] * 3
-
-
-def test_another_optimizer_a_teacher_and_a_scaler_do_not_confuse_it(tmp_path):
-    ring = run(
-        tmp_path,
-        """
-other, teacher = torch.nn.Linear(8, 2), torch.nn.Linear(8, 2)
-second = torch.optim.SGD(other.parameters(), lr=0.1)
-teacher.eval()
-model.train()
-for epoch in range(2):
-    for x, y in train:
-        step(x, y)
-        other.zero_grad(); loss_of(other(x), y).backward(); second.step()
-        teacher.eval()
-""",
-    )[0]
-    assert ring["steps"] == 20
-    assert begins(ring, "phase") == [("train", 0)]
-
-
-def test_a_new_optimizer_takes_over_and_none_of_its_steps_is_lost(tmp_path):
-    ring = run(
-        tmp_path,
-        """
-kept = []
-for node in range(3):
-    opt = torch.optim.Adam(model.parameters())
-    kept.append(opt)  # as a cycle that is not collected yet
-    for x, y in train: step(x, y, opt)
-""",
-    )[0]
-    assert ring["steps"] == 30
-    assert [index for index, _ in begins(ring, "epoch")] == [0, 1, 2]
-
-
-def test_accumulated_gradients_and_closures_are_one_step(tmp_path):
-    ring = run(
-        tmp_path,
-        """
-for i, (x, y) in enumerate(train):
-    loss_of(model(x), y).backward()
-    if i % 2: opt.step(); opt.zero_grad()
-lbfgs = torch.optim.LBFGS(model.parameters(), max_iter=3)
-del opt
-""",
-    )[0]
-    assert ring["steps"] == 5
-    ring = run(
-        tmp_path / "closure" if (tmp_path / "closure").mkdir() is None else tmp_path,
-        """
-lbfgs = torch.optim.LBFGS(model.parameters(), max_iter=3)
-def closure():
-    lbfgs.zero_grad()
-    loss = loss_of(model(x), y)
-    loss.backward()
-    return loss
-for x, y in train: lbfgs.step(closure)
-""",
-    )[0]
-    assert ring["steps"] == 10
 
 
 def test_the_user_says_it_himself(tmp_path):
@@ -253,26 +130,6 @@ for epoch in range(2):
     assert ring["steps"] == 20
     assert begins(ring, "epoch")[-2:] == [(5, 0), (6, 10)]
     assert ("warm-up", 0) in begins(ring, "phase")
-
-
-def test_marks_of_threads_and_odd_values_are_whole(tmp_path):
-    ring = run(
-        tmp_path,
-        """
-import sys, threading
-from _lowtide import api
-sys.setswitchinterval(1e-6)
-api.begin("phase", "first")
-def mark():
-    for i in range(300): api.begin("node", "n", i)
-threads = [threading.Thread(target=mark) for _ in range(8)]
-for t in threads: t.start()
-for t in threads: t.join()
-for odd in (-5, 2**70, 1.5, "x"): api.begin("epoch", None, odd)
-api.begin("chapter", "one"); api.end("chapter")
-""",
-    )[0]  # the reader refuses a slot that is not whole
-    assert (ring["state"], ring["written"]) == (1, 1 + 1 + 8 * 300 + 4)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])

@@ -3,6 +3,7 @@
 import functools
 import importlib
 import inspect
+import operator
 import os
 import sys
 from types import TracebackType
@@ -13,6 +14,7 @@ from ._quiet import warn
 Function = TypeVar("Function", bound=Callable[..., Any])
 Item = TypeVar("Item")
 
+_SCOPES = ("round", "node", "epoch", "phase")
 #: What begins anew inside: a new round counts its epochs from zero.
 _INSIDE = {"round": ("node", "epoch"), "node": ("epoch",)}
 
@@ -55,9 +57,10 @@ def _tell(function: str, *args: Any) -> Any:
 
 def begin(scope: str, name: str = "", index: Optional[int] = None) -> None:
     """Begins a scope (`round`, `node`, `epoch` or `phase`), and ends one of its sort that is on; for callbacks, which have
-    no block to wrap."""
-    if _api is None:
+    no block to wrap. What a mark cannot hold is left out of it; nothing is raised."""
+    if _api is None or not _is_scope(scope):
         return
+    name, index = _text(name), _number(index)
     if index is None and scope in ("round", "epoch"):
         index = _numbers.get(scope, 0)
     if index is not None:
@@ -70,9 +73,32 @@ def begin(scope: str, name: str = "", index: Optional[int] = None) -> None:
 
 def end(scope: str) -> None:
     """Ends the scope of this sort."""
-    if _api is not None:
+    if _api is not None and _is_scope(scope):
         _on.pop(scope, None)
         _tell("end", scope)
+
+
+def _is_scope(scope: Any) -> bool:
+    known = isinstance(scope, str) and scope in _SCOPES
+    if not known:
+        warn(f"no such scope: {_text(scope)[:40]!r}; there are {', '.join(_SCOPES)}")
+    return known
+
+
+def _text(name: Any) -> str:
+    try:
+        return "" if name is None else str(name)
+    except Exception:
+        return ""
+
+
+def _number(index: Any) -> Optional[int]:
+    """A number from zero; None for anything else."""
+    try:
+        number = operator.index(index)
+    except Exception:
+        return None
+    return number if 0 <= number < 1 << 62 else None
 
 
 class Scope:
@@ -108,7 +134,7 @@ class Scope:
 
 def phase(name: str) -> Scope:
     """A phase: `train`, `validation`, `test`, `checkpoint`, or a name of your own. An inner one interrupts the outer."""
-    return Scope("phase", str(name))
+    return Scope("phase", _text(name))
 
 
 def epoch(index: Optional[int] = None) -> Scope:
@@ -123,7 +149,7 @@ def round(index: Optional[int] = None) -> Scope:
 
 def node(name: str) -> Scope:
     """A node (client, site) of federated training, within a round."""
-    return Scope("node", str(name))
+    return Scope("node", _text(name))
 
 
 def epochs(items: Iterable[Item]) -> Iterator[Item]:

@@ -68,11 +68,11 @@ class LowtideCallback(Callback):
 
     @quietly
     def on_sanity_check_start(self, trainer: Any, pl_module: Any) -> None:
-        self._progress.enter("sanity check")
+        self._progress.enter("setup")
 
     @quietly
     def on_sanity_check_end(self, trainer: Any, pl_module: Any) -> None:
-        self._progress.leave("sanity check")
+        self._progress.leave("setup")
 
     @quietly
     def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
@@ -93,11 +93,11 @@ class LowtideCallback(Callback):
 
     @quietly
     def on_predict_start(self, trainer: Any, pl_module: Any) -> None:
-        self._progress.enter("predict")
+        self._progress.enter("test")
 
     @quietly
     def on_predict_end(self, trainer: Any, pl_module: Any) -> None:
-        self._progress.leave("predict")
+        self._progress.leave("test")
 
     @quietly
     def on_fit_end(self, trainer: Any, pl_module: Any) -> None:

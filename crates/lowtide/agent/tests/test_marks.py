@@ -1,0 +1,128 @@
+"""Marks as a program makes them itself, without torch: threads, forks, floods, and values that make no sense."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import reader
+
+AGENT = Path(__file__).resolve().parents[1]
+#: The Python that runs the programs, of any version; another than the one that runs the tests.
+PYTHON = os.environ.get("LOWTIDE_TEST_PYTHON") or sys.executable
+
+
+def run(folder: Path, program: str) -> list[dict]:
+    """Runs a program with the in-process part; gives the rings of its processes by the time at which they were made."""
+    env = {**os.environ, "PYTHONPATH": str(AGENT), "LOWTIDE_MARKS": str(folder)}
+    program = "import os, sys, threading\nfrom _lowtide import api\n" + program
+    done = subprocess.run([PYTHON, "-B", "-c", program], env=env, cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return sorted(reader.rings(folder), key=lambda ring: ring["made"])
+
+
+THREADS = """
+sys.setswitchinterval(1e-6)
+def all_at_once(mark):
+    gate = threading.Barrier(8)
+    def first_wait():
+        gate.wait(); mark()
+    threads = [threading.Thread(target=first_wait) for _ in range(8)]
+    for t in threads: t.start()
+    for t in threads: t.join()
+"""
+
+
+def test_marks_of_threads_are_whole_and_in_one_ring(tmp_path):
+    rings = run(
+        tmp_path,
+        THREADS
+        + """
+def mark():
+    for i in range(300): api.begin("node", "n", i); api.step()
+all_at_once(mark)
+""",
+    )
+    assert len(rings) == 1  # the reader refuses a slot that is not whole
+    assert (rings[0]["state"], rings[0]["steps"]) == (1, 2400)
+
+
+@pytest.mark.parametrize("odd", ["-5", "2**70", "1.5", "'x'", "[]", "Rude()", "float('nan')", "'\\udcff' * 99"])
+def test_odd_values_end_nothing(tmp_path, odd):
+    ring = run(
+        tmp_path,
+        f"""
+class Rude:
+    def __str__(self): raise RuntimeError("no")
+    __index__ = __hash__ = __str__
+for scope in ("round", "node", "epoch", "phase", {odd}):
+    api.begin(scope, {odd}, {odd})
+    api.end(scope)
+api.begin("phase", "last")
+""",
+    )[0]
+    assert (ring["state"], ring["marks"][-1]["text"]) == (1, "last")
+    assert all(mark["index"] is None for mark in ring["marks"])
+
+
+def test_a_fork_in_the_middle_of_a_mark(tmp_path):
+    rings = run(
+        tmp_path,
+        """
+from _lowtide.ring import Ring
+write, children = Ring.write, []
+def forks(self, *mark):
+    if not children:
+        pid = os.fork()
+        if pid == 0:
+            Ring.write = write
+            api.begin("phase", "child"); api.step()
+            os._exit(0)
+        children.append(pid)
+    write(self, *mark)
+api.begin("phase", "before")
+Ring.write = forks
+api.begin("phase", "after"); api.step()
+assert os.waitpid(children[0], 0)[1] == 0
+""",
+    )
+    assert [(ring["role"], ring["steps"], ring["marks"][-1]["text"] or ring["marks"][-1]["kind"]) for ring in rings] == [
+        ("main", 1, "step"),
+        ("forked", 1, "step"),
+    ]
+    assert [m["text"] for ring in rings for m in ring["marks"] if m["kind"] == "begin"] == ["before", "after", "child"]
+
+
+def test_a_signal_handler_that_marks_in_the_middle_of_a_mark(tmp_path):
+    ring = run(
+        tmp_path,
+        """
+import signal
+def handler(*_):
+    api.step()
+    signal.setitimer(signal.ITIMER_REAL, 1e-4)
+signal.signal(signal.SIGALRM, handler)
+handler()
+for i in range(3000): api.begin("epoch", "", i)
+signal.signal(signal.SIGALRM, signal.SIG_IGN)
+api.begin("phase", "last")
+""",
+    )[0]
+    assert (ring["state"], ring["marks"][-1]["text"]) == (1, "last")
+    assert ring["steps"] > 0
+
+
+def test_a_flood_of_marks_keeps_the_counts_and_asks_little(tmp_path):
+    ring = run(
+        tmp_path,
+        """
+many = [[] for _ in range(200_000)]  # a count of them takes a millisecond or so
+for i in range(20_000):
+    api.begin("phase", "short"); api.step(); api.end("phase")
+""",
+    )[0]
+    assert (ring["steps"], ring["state"]) == (20_000, 1)
+    assert ring["written"] > 40_000
+    # Long before the end the budget for counts is used up.
+    assert not any(mark["gc_objects"] > 0 for mark in ring["marks"])
