@@ -14,7 +14,7 @@ JOBS ?= 2
 
 .PHONY: help
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: $(LOWTIDE) ## Watch a leaking training run on this machine, and see it found (under two minutes after the build).
@@ -23,6 +23,12 @@ demo: $(LOWTIDE) ## Watch a leaking training run on this machine, and see it fou
 .PHONY: test
 test: ## All that CI runs: format, lints, Rust and Python tests, six training programs live.
 	PYTHON=$(PYTHON) scripts/test.sh
+
+.PHONY: test-frameworks
+test-frameworks: ## Marks and callbacks against real HF Trainer and Lightning; not part of `make test` (another environment of 5 GB).
+	venv=$$($(PYTHON) scripts/venv.py frameworks) && \
+	PYTHONDONTWRITEBYTECODE=1 $$venv -m pytest -q -p no:cacheprovider crates/lowtide/agent/tests/test_frameworks.py && \
+	PYTHONDONTWRITEBYTECODE=1 $$venv -m pytest -q -p no:cacheprovider python/lowtide/tests
 
 .PHONY: venv
 venv: ## Install what the Python tests and the zoo need into the user's cache folder; prints the Python to use.

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Print the path of a Python that has what the tests need, making its virtual environment first if need be.
 
+    scripts/venv.py                 what `make test` and the zoo need
+    scripts/venv.py frameworks      also HF transformers, accelerate and Lightning, for `make test-frameworks`
+
 The environment lies in the user's cache folder under a name made from the requirements and the Python version, so
 that every clone finds it again and a change of either makes a new one. It is built under a temporary name and renamed
 when it is complete: a broken install is never used. Only `bin/python -m ...` is used of it, since scripts in `bin/`
@@ -18,9 +21,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-REQUIREMENTS = Path(__file__).with_name("requirements-test.txt")
+HERE = Path(__file__).parent
+#: Lists of requirements, by what is asked for.
+SETS = {"": ["requirements-test.txt"], "frameworks": ["requirements-test.txt", "requirements-frameworks.txt"]}
 OLDEST = (3, 11)  # what the pinned torch runs on
 CHECK = "import torch, numpy, PIL, tqdm, pytest; torch.nn.Linear(2, 2)(torch.ones(1, 2))"
+CHECKS = {"": CHECK, "frameworks": CHECK + "; import transformers, accelerate, lightning.pytorch"}
 
 
 def say(text: str) -> None:
@@ -38,7 +44,7 @@ def place(cache: Path, requirements: bytes, version: tuple[int, ...]) -> Path:
     return cache / "lowtide" / f"venv-{key}"
 
 
-def build(target: Path) -> None:
+def build(target: Path, wanted: str) -> None:
     """Make the environment under a temporary name beside `target`, check that torch works in it, rename it."""
     try:
         import ensurepip  # noqa: F401  Debian and Ubuntu ship it apart from Python
@@ -47,19 +53,20 @@ def build(target: Path) -> None:
     free_gib = shutil.disk_usage(target.parent).free / 2**30
     if free_gib < 8:
         fail(f"{target.parent} has {free_gib:.1f} GiB free, 8 are needed; free some, or set XDG_CACHE_HOME to another disk")
-    say(f"installing {REQUIREMENTS.name} into {target} (once; downloads about 2.5 GB)")
+    say(f"installing {' and '.join(SETS[wanted])} into {target} (once; downloads about 2.5 GB)")
     temporary = Path(tempfile.mkdtemp(prefix=target.name + ".", dir=target.parent))
     python = str(temporary / "bin" / "python")
+    lists = [argument for name in SETS[wanted] for argument in ("-r", str(HERE / name))]
     steps = [
         (
             [sys.executable, "-m", "venv", str(temporary)],
             "python3 -m venv failed: is python3-venv installed (apt-get install python3-venv)?",
         ),
         (
-            [python, "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check", "-r", str(REQUIREMENTS)],
+            [python, "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check", *lists],
             "pip could not install the requirements: is a package index reachable, and does it have them for this Python?",
         ),
-        ([python, "-c", CHECK], "the installed torch does not load: see the error above"),
+        ([python, "-c", CHECKS[wanted]], "what was installed does not load: see the error above"),
     ]
     try:
         for command, message in steps:
@@ -71,16 +78,20 @@ def build(target: Path) -> None:
 
 
 def main() -> None:
+    wanted = "".join(sys.argv[1:])
+    if wanted not in SETS:
+        fail(f"there is no set of requirements {wanted!r}; there are: (none), {', '.join(filter(None, SETS))}")
     if sys.version_info < OLDEST:
         found = ".".join(map(str, sys.version_info[:2]))
         fail(f"the tests' torch needs Python 3.11 or newer, this is {found}; say which to take: make test PYTHON=python3.12")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    target = place(cache, REQUIREMENTS.read_bytes(), sys.version_info[:3])
+    requirements = b"".join((HERE / name).read_bytes() for name in SETS[wanted])
+    target = place(cache, requirements, sys.version_info[:3])
     target.parent.mkdir(parents=True, exist_ok=True)
     with open(target.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (target / "bin" / "python").exists():
-            build(target)
+            build(target, wanted)
     print(target / "bin" / "python")
 
 
