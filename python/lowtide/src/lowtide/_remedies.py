@@ -23,9 +23,18 @@ class Remedy:
     """One thing to do, and what came of it."""
 
     def __init__(
-        self, name: str, act: Callable[[], Any], gain: Callable[[Memory, Memory], int], freed: str, lasting: bool = False
+        self,
+        name: str,
+        act: Callable[[], Any],
+        gain: Callable[[Memory, Memory], int],
+        freed: str,
+        lasting: bool = False,
+        clock: Callable[[], float] = time.thread_time,
     ) -> None:
         self.name, self._act, self._gain, self._freed = name, act, gain, freed
+        #: What it costs is processor time, so that a processor taken away by others is no cost of it; where it waits for a
+        #: device, time by the clock.
+        self._clock = clock
         #: Whether what it frees cannot be taken again by the very next step: garbage is gone.
         self.lasting = lasting
         self.tries = 0
@@ -72,19 +81,19 @@ class Remedy:
 
     def apply(self, before: Memory) -> Memory:
         """Does it; returns what memory looks like afterwards."""
-        start = time.perf_counter()
+        start = self._clock()
         try:
             self._act()
         except Exception as error:
             self.failed = f"{type(error).__name__}: {error}"
-        cost = time.perf_counter() - start
+        cost = self._clock() - start
         after = _memory.read()
         gained = max(0, self._gain(before, after))
         self.tries += 1
         self.cost_s += cost
         self.gained += gained
         self._recent = [*self._recent[-4:], (cost, gained)]
-        self.spent_s += time.perf_counter() - start
+        self.spent_s += self._clock() - start
         return after
 
     def settle(self, after: Memory, now: Memory) -> None:
@@ -132,7 +141,7 @@ def remedies(optimizers: Callable[[], Sequence[Any]]) -> List[Remedy]:
         # Old objects are many once torch is imported; with gc switched off or late, garbage is young all the same.
         Remedy(YOUNG, lambda: gc.collect(1), _live, "freed", lasting=True),
         Remedy(FULL, gc.collect, _live, "freed", lasting=True),
-        Remedy("torch.cuda.empty_cache", empty_cache, _reserved, "gave the GPU back"),
+        Remedy("torch.cuda.empty_cache", empty_cache, _reserved, "gave the GPU back", clock=time.perf_counter),
         Remedy("malloc_trim", _memory.trim, _pages, "gave the system back"),
     ]
 
