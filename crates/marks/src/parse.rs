@@ -88,6 +88,7 @@ pub fn slot(bytes: &[u8], n: u64) -> Option<Slot> {
             pause_us: number(48).unwrap_or(0) / 1000,
             free: number(56),
         }),
+        9 => MarkKind::Loss(Some(f64::from_bits(u64_at(bytes, 32)?)).filter(|loss| loss.is_finite())?),
         _ => return Some(Slot::Other),
     };
     let facts = (flags & 4 != 0).then(|| InnerFacts {

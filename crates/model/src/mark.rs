@@ -21,7 +21,7 @@ pub struct Mark {
 }
 
 /// What a [`Mark`] says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MarkKind {
     /// Marks are on in this process from here. Text: what it counts as a step, and its Python and torch.
@@ -36,6 +36,8 @@ pub enum MarkKind {
     Off(String),
     /// So many marks of this process were lost.
     Lost(u64),
+    /// The mean of the losses that were logged since the last such mark; it comes before the end of their epoch.
+    Loss(f64),
     /// It did what the recorder had asked it for.
     Answer(Answer),
 }

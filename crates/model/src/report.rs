@@ -478,6 +478,8 @@ pub struct EpochReport {
     pub steps: u64,
     /// Seconds per step, validation included.
     pub mean_step_s: Option<f64>,
+    /// The mean of the losses that were logged in it, by HF Trainer, Lightning or `lowtide.step(loss=...)`.
+    pub loss: Option<f64>,
 }
 
 /// The whole answer. `lowtide.report/1`.

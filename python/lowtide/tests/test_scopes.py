@@ -24,8 +24,8 @@ class Recorded:
     def end(self, scope):
         self.calls.append(("end", scope))
 
-    def step(self):
-        self.calls.append(("step",))
+    def step(self, *loss):
+        self.calls.append(("step", *loss))
 
 
 @pytest.fixture
@@ -82,6 +82,11 @@ def test_a_step_that_raises_is_none(api):
     with lowtide.step:
         pass
     assert api.calls == [("step",)]
+
+
+def test_a_step_may_say_its_loss(api):
+    lowtide.step(loss=0.5)
+    assert api.calls == [("step", 0.5)]
 
 
 def test_decorators_wrap_the_whole_call(api):

@@ -176,6 +176,7 @@ impl Line {
         match &mark.what {
             MarkKind::On(counts) => self.counts.clone_from(counts),
             MarkKind::Off(why) => self.off = Some(why.clone()),
+            MarkKind::Loss(loss) => self.table.loss(*loss),
             MarkKind::Lost(lost) => self.lost = self.lost.saturating_add(*lost),
             MarkKind::Begin(begun) if begun.scope == Scope::Phase => self.phases.begin(mark.t_s, &begun.name, live, taken),
             MarkKind::End(Scope::Phase) => self.phases.end(mark.t_s, live, taken),

@@ -43,6 +43,7 @@ struct Row {
     memory: Option<[u64; 4]>,
     live: (Option<u64>, Option<u64>),
     device: Option<(u64, u64)>,
+    loss: Option<f64>,
 }
 
 impl Row {
@@ -83,6 +84,7 @@ impl Table {
             memory: None,
             live,
             device: None,
+            loss: None,
         });
     }
 
@@ -99,6 +101,13 @@ impl Table {
     pub fn stepped(&mut self, steps: u64) {
         if let Some(row) = &mut self.open {
             row.steps.1 = steps.max(row.steps.1);
+        }
+    }
+
+    /// The mean loss of what is open, as far as it was logged.
+    pub fn loss(&mut self, loss: f64) {
+        if let Some(row) = &mut self.open {
+            row.loss = Some(loss);
         }
     }
 
@@ -207,6 +216,7 @@ impl Table {
                 allocated_bytes: row.device.map(|device| device.0),
                 reserved_bytes: row.device.map(|device| device.1),
                 steps,
+                loss: row.loss,
                 mean_step_s: seconds.filter(|_| steps > 0).map(|span| span / steps as f64),
             }
         })

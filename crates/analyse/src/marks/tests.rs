@@ -96,10 +96,12 @@ fn an_epoch_knows_its_floor_and_what_it_left() {
             marks.tick(t + f64::from(tick), &[sample(200.0 * MIB + i as f64 * 2.0 * MIB + spike)], None);
         }
     }
+    marks.push(&mark(29.0, MarkKind::Loss(0.25), 15, 103.0 * MIB));
     let rows = marks.epochs(&|_| (0, None));
     assert_eq!(rows.len(), 3);
     assert_eq!((rows[0].epoch, rows[0].steps, rows[0].end_s), (Some(0), 5, Some(10.0)));
     assert_eq!(rows[0].delta_bytes, None);
+    assert_eq!(rows.iter().map(|row| row.loss).collect::<Vec<_>>(), [None, None, Some(0.25)]);
     assert_eq!(rows[1].delta_bytes, Some(2.0 * MIB));
     assert_eq!(rows[1].peak_bytes, Some((252.0 * MIB) as u64));
     assert_eq!(rows[1].live_delta_bytes, Some(MIB));

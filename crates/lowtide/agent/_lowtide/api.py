@@ -2,6 +2,7 @@
 
 What comes in is the user's: values that a mark cannot hold are left out of it, and nothing is raised."""
 
+import math
 import operator
 import os
 
@@ -39,11 +40,23 @@ def end(scope):
         hooks.guarded(found.unsaid, scope)
 
 
-def step():
+def step(loss=None):
     """One training step. From the first call on optimizers are not counted any more."""
     found = known()
     if found:
+        logged(loss)
         hooks.guarded(found.counted_by_hand)
+
+
+def logged(loss):
+    """A loss, where it is a number that has a mean."""
+    found = None if loss is None else known()
+    try:
+        loss = float(loss)
+    except Exception:
+        return
+    if found and math.isfinite(loss):
+        found.marks.loss(loss)
 
 
 def is_scope(scope):

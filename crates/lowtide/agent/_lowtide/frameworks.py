@@ -3,6 +3,7 @@
 A class or a method that is not there in some version is left out: then torch's own events tell, as without a framework.
 """
 
+from .api import logged
 from .hooks import guarded, wraps
 
 
@@ -58,6 +59,19 @@ def epochs(known, kind, name, index_of):
     wrapped(kind, name, make)
 
 
+def logs(kind, name, loss_of):
+    """Before a method runs, what was logged as the training's loss is known: `loss_of(self, *args)`."""
+
+    def make(method):
+        def wrapper(self, *args, **kwargs):
+            guarded(lambda: logged(loss_of(self, *args, **kwargs)))
+            return method(self, *args, **kwargs)
+
+        return wrapper
+
+    wrapped(kind, name, make)
+
+
 def trainer(module, known):
     kind = getattr(module, "Trainer", None)
     phase(known, kind, "evaluate", lambda self: "validation")
@@ -69,6 +83,7 @@ def trainer(module, known):
 def callbacks(module, known):
     # `state.epoch` is a fraction of the data seen, and what is added up in floats may lie a little below its epoch.
     kind = getattr(module, "CallbackHandler", None)
+    logs(kind, "on_log", lambda self, args, state, control, logs=None, *_, **__: (logs or {}).get("loss"))
     epochs(known, kind, "on_epoch_begin", lambda self, args, state, *_: int((state.epoch or 0) + 1e-6))
 
 
@@ -85,8 +100,13 @@ def prediction(module, known):
     phase(known, getattr(module, "_PredictionLoop", None), "run", lambda loop: "test")
 
 
+#: What Lightning modules call their training's loss, the mean of an epoch first.
+LOSSES = ("train_loss_epoch", "train/loss_epoch", "loss_epoch", "train_loss", "train/loss", "loss")
+
+
 def fit(module, known):
     kind = getattr(module, "_FitLoop", None)
+    logs(kind, "on_advance_end", lambda loop: next(filter(None, map(loop.trainer.callback_metrics.get, LOSSES)), None))
     epochs(known, kind, "on_advance_start", lambda loop: int(loop.trainer.current_epoch))
     ends(known, kind, "run")
 

@@ -11,7 +11,7 @@ from .facts import NONE, NOTHING, Facts
 from .requests import answer, collect
 from .ring import MANY
 
-ON, STEP, BEGIN, END, FACTS, OFF, DEVICE, ANSWERED = range(1, 9)
+ON, STEP, BEGIN, END, FACTS, OFF, DEVICE, ANSWERED, LOSS = range(1, 10)
 #: Least time between two marks of steps, ns. The count of steps is exact all the same.
 STEP_NS = 5_000_000
 
@@ -39,6 +39,7 @@ class Marks:
         self.steps = self.last_slot_ns = self.answered = 0
         self.stepped = None  # the moment of the last step
         self.open = set()  # scopes
+        self.losses = (0.0, 0)  # those that were logged and not told yet: their sum, and how many
 
     def alive(self):
         """The ring, made when it is first needed."""
@@ -114,6 +115,7 @@ class Marks:
         try:
             ring = self.alive()
             if ring is not None:
+                self.tells_loss(ring, scope)
                 self.open.add(scope)
                 self.write(BEGIN, rings.SCOPES[scope], name, index, moment)
                 self.requests(ring)
@@ -125,11 +127,22 @@ class Marks:
         try:
             ring = self.alive()
             if ring is not None and scope in self.open:
+                self.tells_loss(ring, scope)
                 self.open.discard(scope)
                 self.write(END, rings.SCOPES[scope], moment=moment)
                 self.requests(ring)
         except Exception as error:
             self.off(error)
+
+    def loss(self, value):
+        """A loss was logged."""
+        self.losses = (self.losses[0] + value, self.losses[1] + 1)
+
+    def tells_loss(self, ring, scope):
+        """Before an epoch, round or node is over: the mean of the losses that were logged in it."""
+        (total, count), self.losses = self.losses, self.losses if scope == "phase" else (0.0, 0)
+        if count and scope != "phase":
+            ring.write(time.monotonic_ns(), LOSS, 0, "", 0, self.steps, rings.bits(total / count), NOTHING)
 
     def requests(self, ring):
         """Does what the recorder left a request for, once."""

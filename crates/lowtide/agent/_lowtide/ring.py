@@ -127,6 +127,11 @@ class Ring:
         self.map[68:72] = struct.pack("<I", 2)
 
 
+def bits(number):
+    """A float as an integer of the same 64 bits."""
+    return struct.unpack("<q", struct.pack("<d", number))[0]
+
+
 def cut(text, most):
     """UTF-8 of at most so many bytes, never half a character."""
     return text[:most].encode("utf-8", "replace")[:most].decode("utf-8", "ignore").encode("utf-8")

@@ -126,3 +126,21 @@ for i in range(20_000):
     assert ring["written"] > 40_000
     # Long before the end the budget for counts is used up.
     assert not any(mark["gc_objects"] > 0 for mark in ring["marks"])
+
+
+def test_the_mean_loss_of_an_epoch_comes_before_its_end(tmp_path):
+    (ring,) = run(
+        tmp_path,
+        """
+for epoch in range(2):
+    api.begin("epoch", index=epoch)
+    api.begin("phase", "train")
+    for loss in (1.0, 2.0, float("nan"), "no number", None):
+        api.step(loss + epoch if isinstance(loss, float) else loss)
+    api.begin("phase", "validation")
+api.end("epoch")
+""",
+    )
+    told = [(mark["kind"], mark["loss"]) for mark in ring["marks"] if mark["scope"] == "epoch" or mark["kind"] == "loss"]
+    assert told == [("begin", None), ("loss", 1.5), ("begin", None), ("loss", 2.5), ("end", None)]
+    assert ring["steps"] == 10

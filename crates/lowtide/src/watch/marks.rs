@@ -192,7 +192,7 @@ impl Marks {
                 kept.told = kept.told.max(raw.steps);
                 return Some(Mark { t_s, id, what, steps: raw.steps, facts: raw.facts });
             }
-            MarkKind::On(_) | MarkKind::Off(_) => None,
+            MarkKind::On(_) | MarkKind::Off(_) | MarkKind::Loss(_) => None,
         };
         let budget = &mut kept.budgets[scope.map_or(0, |scope| 1 + scope as usize)];
         match budget.spend(t_s, late, !matches!(what, MarkKind::End(_))) {

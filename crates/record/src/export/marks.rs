@@ -17,6 +17,7 @@ table! {
         text: Text = said.text,
         steps: Integer = mark.steps,
         lost: Integer = said.lost,
+        loss: Real = said.loss,
         heap_used_bytes: Integer = facts.heap_used,
         heap_free_bytes: Integer = facts.heap_free,
         gc_enabled: Integer = facts.gc_enabled,
@@ -41,6 +42,7 @@ pub(super) struct Said<'a> {
     number: Option<u64>,
     text: Option<&'a str>,
     lost: Option<u64>,
+    loss: Option<f64>,
 }
 
 impl<'a> Said<'a> {
@@ -55,6 +57,7 @@ impl<'a> Said<'a> {
             MarkKind::End(scope) => Self { scope: Some(*scope), ..kind("end") },
             MarkKind::Off(why) => Self { text: Some(why), ..kind("off") },
             MarkKind::Lost(lost) => Self { lost: Some(*lost), ..kind("lost") },
+            MarkKind::Loss(loss) => Self { loss: Some(*loss), ..kind("loss") },
             MarkKind::Answer(answer) => Self { number: answer.value, text: Some(answer.request.name()), ..kind("answer") },
         }
     }

@@ -73,6 +73,10 @@ fn write(page: &mut Page, rows: &[&EpochReport], title: &str) {
         columns.extend([Column::number("allocated", 0), Column::number("reserved", 1)]);
     }
     columns.extend([Column::number("steps", 2), Column::number("per step", 2)]);
+    let losses = rows.iter().any(|row| row.loss.is_some());
+    if losses {
+        columns.push(Column::number("loss", 1));
+    }
     let size = |bytes: Option<u64>| bytes.map_or_else(|| "-".to_owned(), |bytes| Bytes(bytes).to_string());
     let change = |bytes: Option<f64>| bytes.filter(|b| b.is_finite()).map_or_else(|| "-".to_owned(), words::signed);
     let rows: Vec<Row> = rows
@@ -94,6 +98,9 @@ fn write(page: &mut Page, rows: &[&EpochReport], title: &str) {
                 row.steps.to_string(),
                 row.mean_step_s.filter(|s| s.is_finite()).map_or_else(|| "-".to_owned(), words::step),
             ]);
+            if losses {
+                cells.push(row.loss.filter(|loss| loss.is_finite()).map_or_else(|| "-".to_owned(), words::loss));
+            }
             Row { style: if row.end_s.is_none() { Style::Dim } else { Style::Plain }, cells }
         })
         .collect();

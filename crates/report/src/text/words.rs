@@ -125,6 +125,11 @@ pub fn span(seconds: f64) -> String {
     if seconds > 3652.0 * 86_400.0 { "more than 10 years".to_owned() } else { Seconds(seconds).to_string() }
 }
 
+/// A loss: four digits behind the point, or as a power of ten where they would not tell.
+pub fn loss(loss: f64) -> String {
+    if loss == 0.0 || (1e-2..1e4).contains(&loss.abs()) { format!("{loss:.4}") } else { format!("{loss:.2e}") }
+}
+
 /// `50.2 ms`, of the seconds that a step takes.
 pub fn step(seconds: f64) -> String {
     if seconds < 1.0 { format!("{} ms", three_digits(1000.0 * seconds)) } else { span(seconds) }

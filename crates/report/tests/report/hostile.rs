@@ -65,7 +65,7 @@ fn report() -> impl Strategy<Value = Report> {
             }
             for row in &mut report.epochs {
                 row.node = Some(names[7].clone());
-                (row.delta_bytes, row.mean_step_s) = (Some(numbers[10]), Some(numbers[11]));
+                (row.delta_bytes, row.mean_step_s, row.loss) = (Some(numbers[10]), Some(numbers[11]), Some(numbers[9]));
             }
             for role in &mut report.roles {
                 role.label.clone_from(&names[7]);

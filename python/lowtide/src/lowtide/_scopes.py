@@ -171,19 +171,22 @@ def _each(scope: str, items: Iterable[Item]) -> Iterator[Item]:
 
 
 class Step:
-    """One training step: `lowtide.step()` where it ends, `with lowtide.step:` around it, or `@lowtide.step`."""
+    """One training step: `lowtide.step()` where it ends, `with lowtide.step:` around it, or `@lowtide.step`.
+
+    `lowtide.step(loss=0.25)` has the mean loss of each epoch in its table; give it a number that is there anyway: one that a
+    tensor on a GPU holds must be waited for."""
 
     @overload
-    def __call__(self) -> None: ...
+    def __call__(self, *, loss: Optional[float] = None) -> None: ...
 
     @overload
     def __call__(self, function: Function) -> Function: ...
 
-    def __call__(self, function: Optional[Function] = None) -> Optional[Function]:
+    def __call__(self, function: Optional[Function] = None, *, loss: Optional[float] = None) -> Optional[Function]:
         if function is not None:
             return _inside(self, function)
         if _api is not None:
-            _tell("step")
+            _tell("step", *(() if loss is None else (loss,)))
         return None
 
     def __enter__(self) -> "Step":

@@ -61,7 +61,7 @@ pub struct Arena {
     pub top: u64,
     /// malloc's own marks.
     pub fences: u64,
-    /// Bytes that could not be told (see [`walk::span`]).
+    /// Bytes that could not be told (see `walk::span`).
     pub lost: u64,
     /// Used, by class of size.
     pub used_by_class: [Tally; CLASSES],
