@@ -248,6 +248,7 @@ sys.stdin.readline()
 for t in threads: t.start()
 for t in threads: t.join()
 print("result", sorted(out.items()), flush=True)
+sys.stdin.readline()  # a stop in the middle of its end is another test's
 "#;
 
 #[test]

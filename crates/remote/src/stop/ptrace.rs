@@ -47,6 +47,14 @@ pub fn stopped(thread: u32) -> io::Result<Option<Stop>> {
     }
 }
 
+/// Takes note that a thread that we trace, and that is not the first of its process, has ended.
+pub fn reap(thread: u32) {
+    if let Ok(thread) = pid(thread) {
+        // SAFETY: without a place for the status waitpid(2) writes nothing; it does not wait, and takes nobody else's end.
+        unsafe { libc::waitpid(thread, ptr::null_mut(), libc::WNOHANG | libc::__WALL) };
+    }
+}
+
 /// Lets a stopped thread go on and traces it no longer. A signal that it was about to take, it takes.
 pub fn detach(thread: u32, stop: Stop) -> io::Result<()> {
     let signal = match stop {

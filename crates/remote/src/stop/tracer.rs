@@ -10,6 +10,9 @@ use super::ptrace::{self, Stop};
 use crate::error::Error;
 use crate::process::Process;
 
+/// The longest time between two looks whether a thread has stopped.
+const LONGEST_NAP: Duration = Duration::from_millis(1);
+
 /// All threads of a process, of which we are the tracer.
 pub struct Tracer<'a> {
     process: &'a Process,
@@ -92,10 +95,12 @@ impl<'a> Tracer<'a> {
         Ok(new)
     }
 
-    /// Waits until all that are held have stopped.
+    /// Waits until all that are held have stopped. Those that take long are asked again: where a thread that was not held
+    /// yet execs, it takes over the number of the first one, which was, and is found anew at the next look.
     fn wait(&mut self, since: Instant, limit: Duration) -> Result<(), Error> {
         let mut nap = Duration::from_micros(20);
         loop {
+            let ask_again = nap >= LONGEST_NAP;
             let mut running = None;
             let mut ended = Vec::new();
             for index in 0..self.threads.len() {
@@ -106,9 +111,14 @@ impl<'a> Tracer<'a> {
                 let id = thread.id;
                 match ptrace::stopped(id) {
                     Ok(Some(stop)) => self.threads[index].stop = Some(stop),
-                    _ if self.has_ended(id)? => ended.push(id),
+                    _ if self.has_ended(id)? || (ask_again && ptrace::interrupt(id).is_err()) => ended.push(id),
                     _ => running = Some(id),
                 }
+            }
+            // A thread that execs waits for the others to be gone, and those that we trace are so when we know of it. The
+            // first one is its parent's to know of.
+            for id in ended.iter().filter(|id| **id != self.process.pid()) {
+                ptrace::reap(*id);
             }
             self.threads.retain(|thread| !ended.contains(&thread.id));
             let Some(id) = running else { return Ok(()) };
@@ -117,7 +127,7 @@ impl<'a> Tracer<'a> {
                 return Err(Error::Stubborn { pid: self.process.pid(), thread: id, state: self.process.doing(id), waited });
             }
             thread::sleep(nap);
-            nap = (nap * 2).min(Duration::from_millis(1));
+            nap = (nap * 2).min(LONGEST_NAP);
         }
     }
 
