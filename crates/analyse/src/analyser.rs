@@ -129,9 +129,7 @@ impl Analyser {
     }
 
     fn assessment(&self) -> Assessment {
-        let mut assessment = assess(&self.store, &self.marks, &self.dev_shm, self.last_s, self.over());
-        assessment.live_rises = assessment.watch.and_then(|id| self.marks.of(id)?.live_rises());
-        assessment
+        assess(&self.store, &self.marks, &self.dev_shm, self.last_s, self.over())
     }
 
     /// The report by what was seen so far.

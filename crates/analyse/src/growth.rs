@@ -76,7 +76,8 @@ pub fn assess(store: &Store, marks: &Marks, dev_shm: &Pyramid, end_s: f64, over:
         series.push(Series { process: None, role: None, kind: Kind::Shmem, copied: false, judged, members: 0 });
     }
     let watch = watch(store, &series);
-    Assessment { series, watch, live_rises: None }
+    let live_rises = watch.and_then(|id| marks.of(id)?.live_rises());
+    Assessment { series, watch, live_rises }
 }
 
 /// Whether a process is judged: it counts at the end, and it is not one of a chain of workers that are started anew again

@@ -90,15 +90,10 @@ impl Phases {
     /// between its last step and this moment, and what was taken since that step, beyond what a step takes anyway, is
     /// said to be between the two.
     pub fn begin(&mut self, t_s: f64, name: &str, live: Option<f64>, steps: u64) {
-        match self.tail(t_s, live, steps) {
-            Some((last, kept)) if name != BETWEEN => {
-                self.close(last.t_s, Some(kept), steps);
-                self.open(last.t_s, BETWEEN, Some(kept), steps);
-                self.close(t_s, live, steps);
-            }
-            _ => self.close(t_s, live, steps),
+        if let Some((last, kept)) = self.tail(t_s, live, steps) {
+            self.next(last.t_s, BETWEEN, Some(kept), steps);
         }
-        self.open(t_s, name, live, steps);
+        self.next(t_s, name, live, steps);
     }
 
     /// The last step of the open phase, and what the phase had kept once the rest of that step was done: as much as its
@@ -129,7 +124,9 @@ impl Phases {
         }
     }
 
-    fn open(&mut self, t_s: f64, name: &str, live: Option<f64>, steps: u64) {
+    /// The open phase is over, and another one begins.
+    fn next(&mut self, t_s: f64, name: &str, live: Option<f64>, steps: u64) {
+        self.close(t_s, live, steps);
         let name: String = name.chars().take(48).collect();
         if let Some(sum) = self.sum(&name) {
             sum.count = sum.count.saturating_add(1);
@@ -139,7 +136,7 @@ impl Phases {
 
     /// The open phase ends.
     pub fn end(&mut self, t_s: f64, live: Option<f64>, steps: u64) {
-        self.begin(t_s, BETWEEN, live, steps);
+        self.next(t_s, BETWEEN, live, steps);
     }
 
     /// The one that is open.

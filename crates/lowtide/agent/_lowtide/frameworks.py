@@ -46,25 +46,12 @@ def ends(known, kind, name):
     wrapped(kind, name, make)
 
 
-def epochs(known, kind, name, index_of):
-    """At the beginning of a method an epoch begins: number `index_of(self, *args)`."""
+def precede(kind, name, act):
+    """Before a method runs: `act(self, *args)`."""
 
     def make(method):
         def wrapper(self, *args, **kwargs):
-            guarded(lambda: known.epoch_begins(index_of(self, *args)))
-            return method(self, *args, **kwargs)
-
-        return wrapper
-
-    wrapped(kind, name, make)
-
-
-def logs(kind, name, loss_of):
-    """Before a method runs, what was logged as the training's loss is known: `loss_of(self, *args)`."""
-
-    def make(method):
-        def wrapper(self, *args, **kwargs):
-            guarded(lambda: logged(loss_of(self, *args, **kwargs)))
+            guarded(lambda: act(self, *args, **kwargs))
             return method(self, *args, **kwargs)
 
         return wrapper
@@ -81,10 +68,16 @@ def trainer(module, known):
 
 
 def callbacks(module, known):
-    # `state.epoch` is a fraction of the data seen, and what is added up in floats may lie a little below its epoch.
+    def epoch(handler, args, state, *_):
+        # A fraction of the data seen, and what is added up in floats may lie a little below its epoch.
+        known.epoch_begins(int((state.epoch or 0) + 1e-6))
+
+    def log(handler, args, state, control, logs=None, *_, **__):
+        logged((logs or {}).get("loss"))
+
     kind = getattr(module, "CallbackHandler", None)
-    logs(kind, "on_log", lambda self, args, state, control, logs=None, *_, **__: (logs or {}).get("loss"))
-    epochs(known, kind, "on_epoch_begin", lambda self, args, state, *_: int((state.epoch or 0) + 1e-6))
+    precede(kind, "on_epoch_begin", epoch)
+    precede(kind, "on_log", log)
 
 
 def evaluation(module, known):
@@ -105,9 +98,13 @@ LOSSES = ("train_loss_epoch", "train/loss_epoch", "loss_epoch", "train_loss", "t
 
 
 def fit(module, known):
+    def log(loop):
+        found = map(loop.trainer.callback_metrics.get, LOSSES)
+        logged(next((loss for loss in found if loss is not None), None))
+
     kind = getattr(module, "_FitLoop", None)
-    logs(kind, "on_advance_end", lambda loop: next(filter(None, map(loop.trainer.callback_metrics.get, LOSSES)), None))
-    epochs(known, kind, "on_advance_start", lambda loop: int(loop.trainer.current_epoch))
+    precede(kind, "on_advance_start", lambda loop: known.epoch_begins(int(loop.trainer.current_epoch)))
+    precede(kind, "on_advance_end", log)
     ends(known, kind, "run")
 
 

@@ -140,8 +140,9 @@ class Marks:
 
     def tells_loss(self, ring, scope):
         """Before an epoch, round or node is over: the mean of the losses that were logged in it."""
-        (total, count), self.losses = self.losses, self.losses if scope == "phase" else (0.0, 0)
+        total, count = self.losses
         if count and scope != "phase":
+            self.losses = (0.0, 0)
             ring.write(time.monotonic_ns(), LOSS, 0, "", 0, self.steps, rings.bits(total / count), NOTHING)
 
     def requests(self, ring):
