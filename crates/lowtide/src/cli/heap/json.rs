@@ -9,9 +9,6 @@ use super::view::View;
 /// The answer.
 pub fn json(look: &Look, view: &View) -> String {
     let census = &look.census;
-    let python = census.python();
-    let threads: usize = python.interpreters.iter().map(|interpreter| interpreter.threads.len()).sum();
-    let bytes: u64 = census.by_type().iter().map(|(_, total)| total.bytes).sum();
     let growth = view.growth.as_ref().map(|growth| {
         json!({
             "holders": growth.holders.iter().map(|holder| json!({
@@ -29,12 +26,12 @@ pub fn json(look: &Look, view: &View) -> String {
     let answer = json!({
         "schema": "lowtide.heap/1",
         "pid": look.pid,
-        "python": python.version.to_string(),
-        "threads": threads,
+        "python": census.python().version.to_string(),
+        "threads": look.threads(),
         "pause_seconds": look.pause.as_secs_f64(),
         "bytes_read": census.image().bytes_read(),
         "objects": census.objects().len(),
-        "bytes": bytes,
+        "bytes": view.bytes,
         "types": view.types.iter().map(|(name, total)| with(total, json!({"type": name}))).collect::<Vec<_>>(),
         "containers": view.holders.iter().map(|holder| with(&holder.held, json!({
             "path": path(&holder.path), "type": holder.kind, "length": holder.len,

@@ -117,6 +117,11 @@ impl Look {
         Err(cannot(&Error::Collecting { attempts: ATTEMPTS }))
     }
 
+    /// Threads of all its interpreters.
+    pub fn threads(&self) -> usize {
+        self.census.python().interpreters.iter().map(|interpreter| interpreter.threads.len()).sum()
+    }
+
     /// What `--save` keeps of it.
     pub fn saved(&self) -> Saved {
         Saved {

@@ -6,16 +6,14 @@ use super::view::View;
 /// The answer.
 pub fn text(look: &Look, view: &View, width: usize) -> String {
     let census = &look.census;
-    let total: u64 = census.by_type().iter().map(|(_, total)| total.bytes).sum();
-    let python = census.python();
-    let threads: usize = python.interpreters.iter().map(|interpreter| interpreter.threads.len()).sum();
+    let (python, threads) = (census.python(), look.threads());
     let mut out = format!(
         "pid {}: CPython {}, {threads} thread{}; {} objects, {}; held still for {}\n",
         look.pid,
         python.version,
         if threads == 1 { "" } else { "s" },
         grouped(census.objects().len() as u64),
-        bytes(total),
+        bytes(view.bytes),
         seconds(look.pause)
     );
     for note in &look.notes {

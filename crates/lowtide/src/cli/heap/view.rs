@@ -1,6 +1,7 @@
 //! What is shown of a look: by type, by holder, what grew.
 
 use lowtide_pyheap::torch::Filter;
+use lowtide_pyheap::types::TypeId;
 use lowtide_pyheap::{Growth, ObjectId, Parent, Path, StepName, Summary, Total};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -25,6 +26,8 @@ pub struct Wanted {
 
 /// What is shown.
 pub struct View {
+    /// Bytes of all objects, whatever was asked for.
+    pub bytes: u64,
     pub types: Vec<(String, Total)>,
     pub types_left: usize,
     pub holders: Vec<Holder>,
@@ -48,7 +51,9 @@ pub struct Holder {
 /// Works out what is shown.
 pub fn view(look: &mut Look, before: Option<&Summary>, wanted: &Wanted) -> View {
     let top = if wanted.all { usize::MAX } else { TOP };
-    let (types, types_left) = types(look, wanted, top);
+    let by_type = look.census.by_type();
+    let bytes = by_type.iter().map(|(_, total)| total.bytes).sum();
+    let (types, types_left) = types(look, by_type, wanted, top);
     let (holders, holders_left) = holders(look, wanted, top);
     let of_type = wanted.kind.as_ref().map_or_else(Vec::new, |name| of_type(look, name, top));
     let growth = before.map(|before| {
@@ -65,12 +70,12 @@ pub fn view(look: &mut Look, before: Option<&Summary>, wanted: &Wanted) -> View 
         let budget = lowtide_pyheap::budget::budget(found, Some(&look.census));
         memory::view(found, budget, &look.census, &wanted.tensor, top)
     });
-    View { memory, types, types_left, holders, holders_left, of_type, growth }
+    View { bytes, memory, types, types_left, holders, holders_left, of_type, growth }
 }
 
-fn types(look: &Look, wanted: &Wanted, top: usize) -> (Vec<(String, Total)>, usize) {
+fn types(look: &Look, by_type: Vec<(TypeId, Total)>, wanted: &Wanted, top: usize) -> (Vec<(String, Total)>, usize) {
     let mut by_name: HashMap<&str, Total> = HashMap::new();
-    for (id, total) in look.census.by_type() {
+    for (id, total) in by_type {
         if let Some(kind) = look.census.types().get(id)
             && wanted.kind.as_ref().is_none_or(|wanted| kind.name.contains(wanted.as_str()))
         {
