@@ -13,16 +13,27 @@ const TARGETS: [(&str, fn(&[u8])); 8] = [
     ("remote", lowtide_fuzz::remote),
 ];
 
+/// Programs that the linter is tested with are seeds of `python`, too.
+const PROGRAMS: &str = "../crates/lint/tests/feeds/corpus";
+
 fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
-    let mut seeds: Vec<_> = std::fs::read_dir(&folder)
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut seeds = files(&here.join("seeds").join(target));
+    if target == "python" {
+        seeds.extend(files(&here.join(PROGRAMS)));
+    }
+    seeds.sort();
+    seeds
+}
+
+fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let files: Vec<_> = std::fs::read_dir(folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
         .map(|entry| entry.expect("a readable folder").path())
         .map(|path| (path.clone(), std::fs::read(&path).expect("a readable seed")))
         .collect();
-    seeds.sort();
-    assert!(!seeds.is_empty(), "no seeds in {}", folder.display());
-    seeds
+    assert!(!files.is_empty(), "no seeds in {}", folder.display());
+    files
 }
 
 #[test]

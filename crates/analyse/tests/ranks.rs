@@ -1,9 +1,11 @@
 //! Marks of several ranks, before the first step, with facts of Python's and the C library's heap, and lost ones.
 
+mod common;
+
 use lowtide_analyse::Analyser;
 use lowtide_model::{
-    Class, Cycle, Event, InnerFacts, Kind, Mark, MarkKind, Mode, ProcId, ProcSample, Process, Report, Role, RunInfo, Scope,
-    ScopeMark, Signal, SystemSample, Tick, Verdict,
+    Class, Cycle, Event, InnerFacts, Kind, Mark, MarkKind, ProcId, ProcSample, Report, Scope, ScopeMark, SystemSample, Tick,
+    Verdict,
 };
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -21,31 +23,10 @@ struct Rank {
 /// Ranks that begin to step after `set_up_s` and are watched for `seconds`.
 fn run(ranks: &[Rank], set_up_s: u32, seconds: u32) -> Report {
     let mut analyser = Analyser::new();
-    analyser.push(&Event::Start(RunInfo {
-        version: "test".into(),
-        mode: Mode::Run,
-        command: vec!["torchrun".into(), "train.py".into()],
-        host: String::new(),
-        started_unix_s: 0.0,
-        interval_s: 1.0,
-        root_pid: 7,
-        rank: None,
-        signal: Signal::AnonShmem,
-    }));
+    analyser.push(&Event::Start(common::info(&["torchrun", "train.py"])));
     let ids: Vec<ProcId> = (0..ranks.len() as u32).map(ProcId).collect();
     for id in &ids {
-        analyser.push(&Event::Process(Process {
-            id: *id,
-            pid: 100 + id.0,
-            ppid: 7,
-            parent: None,
-            start_s: 0.0,
-            name: "python".into(),
-            command: "python train.py".into(),
-            role: Role::Trainer,
-            role_reason: String::new(),
-            rank: Some(id.0),
-        }));
+        analyser.push(&Event::Process(common::trainer(id.0, 100 + id.0, 7, 0.0, Some(id.0))));
     }
     for t in 0..seconds {
         let t_s = f64::from(t);

@@ -4,7 +4,9 @@
 
 #![allow(clippy::print_stdout)]
 
-use std::path::{Path, PathBuf};
+mod files;
+
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use lowtide_lint::flow::Flow;
@@ -13,16 +15,13 @@ use lowtide_lint::program::{Files, Models, Program, Rooted};
 use lowtide_lint::source::Source;
 
 fn main() {
-    let mut paths = Vec::new();
-    for argument in std::env::args().skip(1) {
-        walk(Path::new(&argument), &mut paths);
-    }
-    let files = Rooted::new("/");
+    let paths = files::asked_for();
+    let root = Rooted::new("/");
     let (mut bytes, mut refused) = (0, 0);
     let (mut parse, mut model, mut flow) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     let mut slowest: Vec<(Duration, PathBuf)> = Vec::new();
     for path in &paths {
-        let Ok(content) = files.read(path) else { continue };
+        let Ok(content) = root.read(path) else { continue };
         bytes += content.len();
         let start = Instant::now();
         match Source::parse(path, &content) {
@@ -37,7 +36,7 @@ fn main() {
                 println!("{error}");
             }
         }
-        let program = Program::load(&Alone(&files, path), std::slice::from_ref(path), &[]);
+        let program = Program::load(&files::Alone(&root, path), std::slice::from_ref(path), &[]);
         let start = Instant::now();
         let models = Models::new(&program);
         std::hint::black_box(Flow::new(&models));
@@ -56,28 +55,4 @@ fn main() {
         model.as_millis(),
         flow.as_millis()
     );
-}
-
-/// Only one file of all.
-struct Alone<'a>(&'a Rooted, &'a Path);
-
-impl Files for Alone<'_> {
-    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
-        self.0.read(path)
-    }
-
-    fn is_file(&self, path: &Path) -> bool {
-        path == self.1
-    }
-}
-
-fn walk(path: &Path, paths: &mut Vec<PathBuf>) {
-    if path.is_dir() {
-        let Ok(entries) = std::fs::read_dir(path) else { return };
-        let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        entries.sort();
-        entries.iter().filter(|entry| !entry.is_symlink()).for_each(|entry| walk(entry, paths));
-    } else if path.extension().is_some_and(|ending| ending == "py") {
-        paths.push(path.to_owned());
-    }
 }

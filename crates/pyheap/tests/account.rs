@@ -1,8 +1,9 @@
 //! The account of a live process: every resident page is put down to somebody, and to the right one.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-mod support;
+mod common;
 
+use common::Target;
 use lowtide_pyheap::native::account::{Account, What, account};
 use lowtide_pyheap::native::area::Areas;
 use lowtide_pyheap::native::owners::{Owner, Owners};
@@ -10,13 +11,12 @@ use lowtide_pyheap::native::resident::Resident;
 use lowtide_pyheap::native::window::Window;
 use serde_json::Value;
 use std::path::Path;
-use support::Target;
 
 const MIB: u64 = 1 << 20;
 
 #[test]
 fn every_page_has_an_owner() {
-    for python in support::pythons() {
+    for python in common::pythons() {
         let (said, account) = look(&python);
         let who = format!("{}: {:?}", python.display(), account.parts);
         assert_eq!(account.parts.values().sum::<u64>(), account.total, "{who}");
@@ -40,7 +40,7 @@ fn every_page_has_an_owner() {
 
 fn look(python: &Path) -> (Value, Account) {
     let target = Target::start(python, "account.py");
-    let said: Value = serde_json::from_str(&target.said).unwrap();
+    let said = target.said.clone();
     let large = said["large"].as_u64().unwrap();
     let owners = Owners::new(vec![(large, large + 64 * MIB, Owner::Tensor)]);
     let (process, image) = target.look();

@@ -1,20 +1,19 @@
 //! The budget of a training run against what the run itself says its components hold, on every Python that has torch.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-mod support;
+mod common;
 
+use common::Target;
 use lowtide_pyheap::memory::Memory;
 use lowtide_pyheap::torch::find;
 use lowtide_pyheap::{Budget, Census, Part, Python, budget};
-use serde_json::Value;
 use std::time::Duration;
-use support::Target;
 
 #[test]
 fn components_hold_what_the_run_says() {
-    for python in support::torches() {
+    for python in common::torches() {
         let target = Target::start(&python, "budget.py");
-        let said: Value = serde_json::from_str(&target.said).unwrap();
+        let said = target.said.clone();
         let budget = look(&target);
         let who = format!("{}: {said} {:#?}", python.display(), budget.ram);
         assert_eq!(budget.ram.values().sum::<u64>(), budget.total, "{who}");

@@ -1,14 +1,13 @@
 //! The native heap against malloc's own numbers, in a live process.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-mod support;
+mod common;
 
+use common::Target;
 use lowtide_pyheap::native::area::Areas;
 use lowtide_pyheap::native::glibc::{self, State, Told};
 use lowtide_pyheap::native::window::Window;
-use serde_json::Value;
 use std::path::Path;
-use support::Target;
 
 /// What printing a line and waiting changes.
 const SLACK: u64 = 64 << 10;
@@ -16,7 +15,7 @@ const SLACK: u64 = 64 << 10;
 #[test]
 fn agrees_with_mallinfo_and_malloc_info() {
     let target = Target::start(Path::new("python3"), "malloc.py");
-    let said: Value = serde_json::from_str(&target.said).unwrap();
+    let said = target.said.clone();
     let info = |name: &str| said["info"][name].as_u64().unwrap();
     let (_, image) = target.look();
     let areas = Areas::new(image.maps());

@@ -1,7 +1,7 @@
 //! The walk of the native heap on made-up memory: every version of the table, and memory that lies.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-#[path = "support/heap.rs"]
+#[path = "common/heap.rs"]
 mod heap;
 
 use heap::{Is, process};

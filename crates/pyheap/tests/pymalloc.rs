@@ -1,21 +1,20 @@
 //! Python's arenas against `sys._debugmallocstats()`, on every Python that is to be tested.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-mod support;
+mod common;
 
+use common::Target;
 use lowtide_pyheap::native::area::Areas;
 use lowtide_pyheap::native::glibc;
 use lowtide_pyheap::native::resident::Resident;
 use lowtide_pyheap::native::sweep::sweep;
 use lowtide_pyheap::native::window::Window;
-use serde_json::Value;
-use support::Target;
 
 #[test]
 fn agrees_with_debugmallocstats() {
-    for python in support::pythons() {
+    for python in common::pythons() {
         let target = Target::start(&python, "pymalloc.py");
-        let said: Value = serde_json::from_str(&target.said).unwrap();
+        let said = target.said.clone();
         let stats = said["stats"].as_str().unwrap();
         let (process, image) = target.look();
         let areas = Areas::new(image.maps());

@@ -1,8 +1,9 @@
 //! Tensors and graphs against torch's own word, on every Python that has torch.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-mod support;
+mod common;
 
+use common::Target;
 use lowtide_pyheap::memory::Memory;
 use lowtide_pyheap::native::account::{Account, What};
 use lowtide_pyheap::native::area::Areas;
@@ -12,7 +13,6 @@ use lowtide_pyheap::torch::groups::pinned;
 use lowtide_pyheap::torch::{Torch, calibrate, dtype, find};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
-use support::Target;
 
 struct Look {
     said: Value,
@@ -23,11 +23,11 @@ struct Look {
 }
 
 fn looks() -> Vec<Look> {
-    support::torches()
+    common::torches()
         .iter()
         .map(|python| {
             let target = Target::start(python, "tensors.py");
-            let said: Value = serde_json::from_str(&target.said).unwrap();
+            let said = target.said.clone();
             let (process, image) = target.look();
             let memory = Memory::look(&process, &image, &find::shipped()).unwrap();
             Look { said, torch: memory.torch.unwrap(), graphs: memory.graphs, account: memory.account, classes: memory.classes }
@@ -124,7 +124,7 @@ fn storage_is_taken_out_of_the_account_and_classes_have_names(look: &Look) {
 
 #[test]
 fn a_build_that_is_not_in_the_table_is_learned() {
-    for python in support::torches() {
+    for python in common::torches() {
         let target = Target::start(&python, "tensors.py");
         let (process, image) = target.look();
         let packages = calibrate::packages(Areas::new(image.maps()).files()).unwrap();

@@ -2,7 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used, missing_docs)]
 
 use lowtide_pyheap::{Census, Python};
-use lowtide_remote::Process;
+use lowtide_remote::{Image, Process};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -25,6 +25,7 @@ impl Target {
         let mut said = String::new();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         output.read_line(&mut said).unwrap();
+        assert!(!said.is_empty(), "the target said nothing: {:?}", child.wait());
         let said = serde_json::from_str(&said).expect("a line of JSON");
         Target { child, output, said }
     }
@@ -47,10 +48,18 @@ impl Target {
         self.child.id()
     }
 
+    /// Its memory as it waits.
+    pub fn look(&self) -> (Process, Image) {
+        let process = Process::open(Path::new("/"), self.pid()).unwrap();
+        let image = process.image().unwrap();
+        (process, image)
+    }
+
     /// Counts its objects.
     pub fn census(&self, threads: usize) -> Census {
-        let process = Process::open(Path::new("/"), self.pid()).unwrap();
-        let runtime = Python::runtime(&process, &process.image().unwrap()).unwrap();
+        let (process, image) = self.look();
+        let runtime = Python::runtime(&process, &image).unwrap();
+        drop(image);
         let stopped = process.stop(Duration::from_secs(60)).unwrap();
         let image = stopped.image().unwrap();
         let python = Python::at(&image, runtime).unwrap();
@@ -71,4 +80,13 @@ pub fn pythons() -> Vec<PathBuf> {
         Ok(list) => list.split(':').filter(|path| !path.is_empty()).map(PathBuf::from).collect(),
         Err(_) => vec![PathBuf::from("python3")],
     }
+}
+
+/// Those that have torch, so that tests of tensors are not run on all others.
+pub fn torches() -> Vec<PathBuf> {
+    let has = |python: &PathBuf| {
+        let find = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)";
+        Command::new(python).args(["-c", find]).status().is_ok_and(|status| status.success())
+    };
+    pythons().into_iter().filter(has).collect()
 }
