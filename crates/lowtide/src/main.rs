@@ -3,6 +3,7 @@
 mod agent;
 mod cli;
 mod config;
+mod culprit;
 mod duration;
 mod exit;
 mod expect;

@@ -82,6 +82,7 @@ fn fits(schema: &Value, part: &Value, value: &Value) -> Result<(), String> {
         "string" => value.is_string(),
         "integer" => value.is_i64() || value.is_u64(),
         "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
         "null" => value.is_null(),
         _ => false,
     };

@@ -94,6 +94,11 @@ impl Census {
         &self.roots
     }
 
+    /// Counts more bytes to an object: what belongs to it and lies elsewhere.
+    pub(crate) fn enlarge(&mut self, id: ObjectId, bytes: u64) {
+        self.objects.enlarge(id, bytes);
+    }
+
     /// Objects in the collector's lists.
     #[must_use]
     pub fn tracked(&self) -> usize {

@@ -1,5 +1,6 @@
 //! All private memory of a process, and its tensors: what can be said without a list of Python's objects.
 
+use crate::census::Census;
 use crate::native::account::{Account, account};
 use crate::native::area::Areas;
 use crate::native::classes::Classes;
@@ -7,8 +8,9 @@ use crate::native::owners::{Owner, Owners};
 use crate::native::resident::Resident;
 use crate::native::window::Window;
 use crate::torch::graph::{Attribution, Graph};
-use crate::torch::{self, Finder, Layout, Torch};
+use crate::torch::{self, Finder, Layout, Tensor, Torch};
 use lowtide_remote::{Error, Image, Process};
+use std::collections::{HashMap, HashSet};
 
 /// What one walk over the memory of a process tells.
 #[derive(Debug)]
@@ -49,6 +51,22 @@ impl Memory {
             account.own(&Owners::new(tensors.clone()), &resident);
         }
         Ok(Memory { account, classes: finder.classes, torch, graphs, bytes_read: window.bytes_read(), resident, tensors })
+    }
+
+    /// Counts the data of tensors to the Python objects that hold them, each storage once, and with it what their graphs alone
+    /// keep: what a list of losses costs is then what it holds. Wherever the data lies, on another device too.
+    pub fn count_tensors(&self, census: &mut Census) {
+        let Ok(torch) = &self.torch else { return };
+        let graphs: HashMap<u64, u64> = self.graphs.held.iter().map(|held| (held.python, held.bytes)).collect();
+        let held = torch.tensors.iter().filter(|tensor| tensor.held);
+        let tensors: HashMap<u64, &Tensor> = held.filter_map(|tensor| Some((tensor.python?, tensor))).collect();
+        let mut counted = HashSet::new();
+        for id in census.objects().ids() {
+            let address = census.objects().address(id);
+            let Some(tensor) = tensors.get(&address) else { continue };
+            let own = torch.storage(tensor).filter(|storage| counted.insert(storage.address)).map_or(0, |storage| storage.bytes);
+            census.enlarge(id, own.saturating_add(graphs.get(&address).copied().unwrap_or(0)));
+        }
     }
 
     /// Which pages are resident.

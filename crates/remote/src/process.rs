@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::denied;
 use crate::elf::{self, Module, Symbol};
@@ -76,6 +76,32 @@ impl Process {
     #[must_use]
     pub fn exe(&self) -> Option<PathBuf> {
         fs::read_link(self.file("exe")).ok()
+    }
+
+    /// The root of the file system that it sees, as seen from here.
+    #[must_use]
+    pub fn its_root(&self) -> PathBuf {
+        self.file("root")
+    }
+
+    /// The folder in which it runs, by the name that it has for it; `/` where that is hidden.
+    #[must_use]
+    pub fn folder(&self) -> PathBuf {
+        let Ok(folder) = fs::read_link(self.file("cwd")) else { return PathBuf::from("/") };
+        // After chroot(2) the kernel names the folder from our root.
+        let inside = fs::read_link(self.its_root()).ok().and_then(|outer| folder.strip_prefix(outer).map(Path::to_owned).ok());
+        inside.map_or(folder, |inside| Path::new("/").join(inside))
+    }
+
+    /// When it began, by the wall clock as it is now, within two hundredths of a second.
+    #[must_use]
+    pub fn started(&self) -> Option<SystemTime> {
+        let uptime = fs::read_to_string(self.root.join("proc/uptime")).ok()?;
+        let now: f64 = uptime.split_whitespace().next()?.parse().ok()?;
+        // SAFETY: sysconf takes an integer.
+        let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+        let ticks = if ticks > 0 { ticks as f64 } else { 100.0 };
+        SystemTime::now().checked_sub(Duration::try_from_secs_f64(now - self.start as f64 / ticks).ok()?)
     }
 
     /// Its threads.

@@ -67,7 +67,8 @@ fn unnamed_target<'p>(flow: &Flow<'p>, holder: &Holder) -> Result<Target<'p>, St
             let seeds = parameters.map(|(name, _)| At { place: Place::Variable(file, scope, name), depth: 0 }).collect();
             Ok(Target { seeds, ..Target::default() })
         }
-        Root::Garbage => Ok(Target::default()),
+        // A container of a class of its own has that class, at least.
+        Root::Garbage | Root::Instance(_) => Ok(Target::default()),
         _ => Err("nothing that has a name in the source leads to it".to_owned()),
     }
 }

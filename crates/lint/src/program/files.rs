@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::source::MAX_BYTES;
 
@@ -70,6 +71,16 @@ impl Rooted {
 
 fn reversed(path: &Path) -> Vec<PathBuf> {
     path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect()
+}
+
+impl Rooted {
+    /// When a file was changed last.
+    ///
+    /// # Errors
+    /// Those of the filesystem.
+    pub fn modified(&self, path: &Path) -> io::Result<SystemTime> {
+        self.place(path)?.metadata()?.modified()
+    }
 }
 
 impl Files for Rooted {

@@ -76,10 +76,10 @@ impl Grown {
     /// Whether it is here that something was added, rather than further down.
     fn is_holder(&self) -> bool {
         let unexplained = self.bytes - self.below;
-        // Many that grow a little each (a dict of lists) are told as the one that holds them.
-        self.more() > 0 || unexplained >= WORTH.max(self.bytes / 2) || self.is_spread()
+        self.more() > 0 || unexplained >= WORTH.max(self.bytes / 2)
     }
 
+    /// Many that grow a little each (a dict of lists) are told as the one that holds them.
     fn is_spread(&self) -> bool {
         self.below > 0 && self.largest_below * 3 < self.below && self.bytes >= WORTH
     }
@@ -150,9 +150,15 @@ impl Census {
     }
 
     fn holders(&self, before: &Summary, grown: &HashMap<ObjectId, Grown>) -> Vec<HolderGrowth> {
-        let is_one_of_many = |this: &Grown| this.above.is_some_and(|above| grown.get(&above).is_some_and(is_told_as_one));
-        let mut candidates: Vec<(ObjectId, Grown)> =
-            grown.iter().filter(|(_, this)| this.is_holder() && !is_one_of_many(this)).map(|(id, this)| (*id, *this)).collect();
+        let is_told_as_one = |id: ObjectId, this: &Grown| this.is_spread() && this.len.is_some() && !self.is_attributes(id);
+        let is_one_of_many =
+            |this: &Grown| this.above.is_some_and(|above| grown.get(&above).is_some_and(|those| is_told_as_one(above, those)));
+        let is_holder = |id: ObjectId, this: &Grown| this.is_holder() || this.is_spread() && !self.is_attributes(id);
+        let mut candidates: Vec<(ObjectId, Grown)> = grown
+            .iter()
+            .filter(|(id, this)| is_holder(**id, this) && !is_one_of_many(this))
+            .map(|(id, this)| (*id, *this))
+            .collect();
         candidates.sort_by_key(|(id, grown)| (std::cmp::Reverse(grown.weight()), *id));
         candidates.truncate(CANDIDATES);
         let news = self.new_below(before, &candidates);
@@ -169,8 +175,20 @@ impl Census {
                 }
             }
         }
+        holders.extend(self.grown_garbage(before));
         holders.sort_by_key(|holder| (std::cmp::Reverse(holder.bytes), holder.id));
         holders
+    }
+
+    /// Cycles that wait for the collector, all together: each is new, and none of them holds the next.
+    fn grown_garbage(&self, before: &Summary) -> Option<HolderGrowth> {
+        let (now, largest) = self.garbage(&self.held());
+        let more = |now: u64, old: u64| i64::try_from(now).unwrap_or(i64::MAX).saturating_sub_unsigned(old);
+        let (count, bytes) = (more(now.count, before.garbage.0), more(now.bytes, before.garbage.1));
+        let id = largest.filter(|_| bytes >= WORTH)?;
+        let kind = self.kind(id).map_or_else(|| "?".to_owned(), |kind| kind.name.clone());
+        let path = Path { root: Place::Garbage, steps: Vec::new(), left_out: 0 };
+        Some(HolderGrowth { id, kind, path, len: None, count: Some(count), bytes })
     }
 
     /// For those that are no containers: what is new right below them, and how much new it holds.
@@ -203,11 +221,6 @@ impl Census {
         }
         below
     }
-}
-
-/// Whether what grew below it is many times the same: a container that has grown little itself.
-fn is_told_as_one(holder: &Grown) -> bool {
-    holder.is_spread() && holder.len.is_some()
 }
 
 /// Our own marks, and what the interpreter keeps for itself.

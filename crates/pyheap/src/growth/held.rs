@@ -4,7 +4,7 @@
 
 use crate::census::{Census, Total};
 use crate::types::Kind;
-use crate::walk::{ObjectId, Parent};
+use crate::walk::{ObjectId, Parent, Root};
 
 impl Census {
     /// What each object holds, itself included, by the object's number.
@@ -22,6 +22,23 @@ impl Census {
             }
         }
         held
+    }
+
+    /// What is held by nothing but itself, in all, and the object through which most of it was found.
+    pub(super) fn garbage(&self, held: &[Total]) -> (Total, Option<ObjectId>) {
+        let is_garbage = |root: u32| self.roots().get(root as usize) == Some(&Root::Garbage);
+        let objects = self.objects();
+        let cycles = objects.ids().filter(|id| matches!(objects.parent(*id), Parent::Root(root) if is_garbage(root)));
+        let (mut all, mut largest) = (Total::default(), None);
+        for id in cycles {
+            let own = held[id.0 as usize];
+            all.count += own.count;
+            all.bytes = all.bytes.saturating_add(own.bytes);
+            if largest.is_none_or(|largest: ObjectId| held[largest.0 as usize].bytes < own.bytes) {
+                largest = Some(id);
+            }
+        }
+        (all, largest)
     }
 
     /// `len()` of a container; `None` for what is none.

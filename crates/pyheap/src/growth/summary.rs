@@ -32,6 +32,8 @@ pub struct Summary {
     pub totals: Vec<(u64, u64)>,
     /// What holds something, by address.
     pub nodes: Vec<Node>,
+    /// Number and bytes of what is held by nothing but itself: cycles that wait for the collector.
+    pub garbage: (u64, u64),
 }
 
 impl Census {
@@ -68,6 +70,12 @@ impl Census {
             nodes.truncate(NODES);
         }
         nodes.sort_by_key(|node| node.address);
-        Summary { kinds, totals: totals.into_iter().map(|total| (total.count, total.bytes)).collect(), nodes }
+        let garbage = self.garbage(&held).0;
+        Summary {
+            kinds,
+            totals: totals.into_iter().map(|total| (total.count, total.bytes)).collect(),
+            nodes,
+            garbage: (garbage.count, garbage.bytes),
+        }
     }
 }

@@ -74,6 +74,12 @@ impl Census {
         search.found
     }
 
+    /// Whether a dict is where an instance, class or module keeps its attributes: what is in it has names of its own.
+    pub(crate) fn is_attributes(&self, id: ObjectId) -> bool {
+        let Parent::Object(parent) = self.objects().parent(id) else { return false };
+        self.label(parent, id) == Some(Label::Named("__dict__"))
+    }
+
     /// Whom the walk met at an object: its type and its address.
     pub(crate) fn met(&self, id: ObjectId) -> Option<(&Type, u64)> {
         Some((self.kind(id)?, self.objects().address(id)))

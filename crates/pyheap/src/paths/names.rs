@@ -105,7 +105,7 @@ pub fn name(census: &Census, root: Option<&Root>, links: &[Link]) -> (Place, Vec
         Some(Root::Module { name }) => {
             at = 1;
             let name = census.reader().text(*name).unwrap_or_else(|| "?".to_owned());
-            let file = links.first().and_then(|link| census.module_file(link.id));
+            let file = links.first().and_then(|link| census.file_of_module(census.objects().address(link.id)));
             Place::Module { name, file }
         }
         Some(Root::Frame { thread, frame, label }) => {
@@ -205,18 +205,7 @@ impl Census {
         self.reader().text(key).unwrap_or_else(|| "?".to_owned())
     }
 
-    /// `__file__` of a module.
-    fn module_file(&self, module: ObjectId) -> Option<String> {
-        let (kind, address) = self.met(module)?;
-        (kind.kind == Kind::Module).then_some(())?;
-        let read = self.reader();
-        let dict = read.pointer(address.checked_add(read.layout.module_dict)?)?;
-        let file = read.dict_get(dict, "__file__")?;
-        let is_str = self.types().get(self.types().find(read.type_of(file)?)?)?.kind == Kind::Str;
-        if is_str { read.text(file) } else { None }
-    }
-
-    pub(super) fn frame_place(&self, thread: u32, frame: &Frame) -> Place {
+    pub(crate) fn frame_place(&self, thread: u32, frame: &Frame) -> Place {
         let read = self.reader();
         let threads = self.python().interpreters.iter().flat_map(|interpreter| &interpreter.threads);
         let native = threads.into_iter().nth(thread as usize).and_then(|thread| thread.native);

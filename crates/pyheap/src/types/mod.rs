@@ -45,6 +45,8 @@ pub struct Type {
     pub address: u64,
     /// Its full name: `torch.Tensor`, `__main__.Trainer`, `list`.
     pub name: String,
+    /// The module in that name; empty where there is none (`list`).
+    pub module: String,
     /// What is known of its instances.
     pub kind: Kind,
     /// `tp_flags`.
@@ -70,6 +72,13 @@ pub struct Type {
 }
 
 impl Type {
+    /// The name without its module: `Trainer`, `Outer.Inner`.
+    #[must_use]
+    pub fn qualname(&self) -> &str {
+        let own = self.name.strip_prefix(self.module.as_str()).and_then(|rest| rest.strip_prefix('.'));
+        own.unwrap_or(&self.name)
+    }
+
     /// Whether a flag is set.
     #[must_use]
     pub fn has(&self, flag: u64) -> bool {

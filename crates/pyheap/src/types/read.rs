@@ -35,9 +35,11 @@ impl Type {
         }
         let c_name = String::from_utf8_lossy(&image.cstr(field(fixed::TP_NAME)?, NAME_LIMIT)?).into_owned();
         let (kind, described) = kind(read, address, bits, &c_name);
+        let (module, name) = full_name(read, address, bits, &c_name);
         Some(Self {
             address,
-            name: full_name(read, address, bits, &c_name),
+            name,
+            module,
             kind,
             flags: bits,
             basic,
@@ -95,18 +97,22 @@ fn is_builtin(name: &str) -> bool {
     matches!(name, "dict" | "list" | "tuple" | "str" | "int" | "bytes" | "type")
 }
 
-/// `module.qualname` of a class; `tp_name`, which has the module in it, of a type made in C.
-fn full_name(read: Reader<'_>, address: u64, bits: u64, c_name: &str) -> String {
+/// The module of a class, and `module.qualname`; `tp_name`, which has the module in it, of a type made in C.
+fn full_name(read: Reader<'_>, address: u64, bits: u64, c_name: &str) -> (String, String) {
     if bits & flags::HEAPTYPE == 0 || c_name.contains('.') {
-        return c_name.to_owned();
+        let module = c_name.rsplit_once('.').map_or("", |(module, _)| module);
+        return (module.to_owned(), c_name.to_owned());
     }
     let qualname = read.pointer(address + read.layout.heap_type_qualname).and_then(|name| read.text(name));
     let qualname = qualname.unwrap_or_else(|| c_name.to_owned());
     let dict = read.pointer(address + fixed::TP_DICT);
     let module = dict.and_then(|dict| read.dict_get(dict, "__module__")).filter(|object| is_str(read, *object));
     match module.and_then(|object| read.text(object)) {
-        Some(module) if module != "builtins" => format!("{module}.{qualname}"),
-        _ => qualname,
+        Some(module) if module != "builtins" => {
+            let name = format!("{module}.{qualname}");
+            (module, name)
+        }
+        _ => (String::new(), qualname),
     }
 }
 

@@ -88,6 +88,17 @@ impl Objects {
         }
     }
 
+    /// Adds to an object's size what belongs to it and lies elsewhere.
+    pub(crate) fn enlarge(&mut self, id: ObjectId, bytes: u64) {
+        let size = self.size(id).saturating_add(bytes);
+        if let Some(known) = self.sizes.get_mut(id.0 as usize) {
+            *known = u32::try_from(size).unwrap_or(u32::MAX);
+            if size >= u64::from(u32::MAX) {
+                self.large.insert(id.0, size);
+            }
+        }
+    }
+
     /// Who led to it first: on the shortest way from the best root.
     #[must_use]
     pub fn parent(&self, id: ObjectId) -> Parent {

@@ -3,21 +3,25 @@
 use lowtide_pyheap::{Function, Path, Place, Step, StepName, Total};
 use serde_json::{Value, json};
 
+use super::blame::Blame;
 use super::look::Look;
 use super::view::View;
 
 /// The answer.
-pub fn json(look: &Look, view: &View) -> String {
+pub fn json(look: &Look, view: &View, blame: &Blame) -> String {
     let census = &look.census;
     let growth = view.growth.as_ref().map(|growth| {
         json!({
-            "holders": growth.holders.iter().map(|holder| json!({
-                "path": path(&holder.path),
-                "type": holder.kind,
-                "length": holder.len.map(|(before, now)| [before, now]),
-                "count": holder.count,
-                "bytes": holder.bytes,
-            })).collect::<Vec<_>>(),
+            "holders": blame.grown.iter().map(|culprit| {
+                let holder = &culprit.holder;
+                blame.json_of_grown(culprit, json!({
+                    "path": path(&holder.path),
+                    "type": holder.kind,
+                    "length": holder.len.map(|(before, now)| [before, now]),
+                    "count": holder.count,
+                    "bytes": holder.bytes,
+                }))
+            }).collect::<Vec<_>>(),
             "types": growth.types.iter().map(|kind| json!({
                 "type": kind.name, "count": kind.count, "bytes": kind.bytes,
             })).collect::<Vec<_>>(),
@@ -33,9 +37,9 @@ pub fn json(look: &Look, view: &View) -> String {
         "objects": census.objects().len(),
         "bytes": view.bytes,
         "types": view.types.iter().map(|(name, total)| with(total, json!({"type": name}))).collect::<Vec<_>>(),
-        "containers": view.holders.iter().map(|holder| with(&holder.held, json!({
+        "containers": view.holders.iter().zip(&blame.containers).map(|(holder, culprit)| blame.json_of_container(culprit, with(&holder.held, json!({
             "path": path(&holder.path), "type": holder.kind, "length": holder.len,
-        }))).collect::<Vec<_>>(),
+        })))).collect::<Vec<_>>(),
         "held_by": view.of_type.iter().map(|(way, total)| with(total, json!({"path": path(way)}))).collect::<Vec<_>>(),
         "growth": growth,
         "memory": view.memory.as_ref().map(|memory| super::memory::json(memory, path)),

@@ -93,7 +93,7 @@ impl Look {
                     return Err(Failure::cannot(format!("{error}; {mend}")));
                 }
                 Err(error) => return Err(cannot(&error)),
-                Ok(census) => {
+                Ok(mut census) => {
                     let unknown = matches!(&memory, Some(Ok(Memory { torch: Err(torch::Error::Layout { .. }), .. })));
                     if unknown && !learned {
                         // A build of torch that is new here: learn its layout with the process going on, and look again.
@@ -110,6 +110,9 @@ impl Look {
                     let memory = memory.and_then(|memory| {
                         memory.map_err(|why| notes.push(format!("what memory is for is left out: {why}"))).ok()
                     });
+                    if let Some(memory) = &memory {
+                        memory.count_tensors(&mut census);
+                    }
                     return Ok(Self { pid: process.pid(), start_ticks: process.start_ticks(), census, memory, pause, notes });
                 }
             }

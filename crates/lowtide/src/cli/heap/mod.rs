@@ -1,6 +1,7 @@
 //! `lowtide heap PID`: what is alive in a running Python, what grows there, and who holds it. From outside: the process is
 //! held still for a moment, read, and goes on.
 
+mod blame;
 mod json;
 mod look;
 mod memory;
@@ -15,10 +16,12 @@ use std::time::Duration;
 use lowtide_pyheap::Summary;
 use lowtide_pyheap::torch::Filter;
 
+use crate::culprit::Sources;
 use crate::duration;
 use crate::exit::{self, Failure};
 use crate::output::Format;
 use crate::terminal;
+use blame::Blame;
 use look::{Look, Saved};
 use view::Wanted;
 
@@ -81,10 +84,12 @@ pub fn heap(args: &Args) -> Result<u8, Failure> {
     }
     let wanted = Wanted { kind: args.r#type.clone(), holder: args.holder.clone(), tensor: args.tensor.clone(), all: args.all };
     let view = view::view(&mut look, before.as_ref(), &wanted);
+    let grown = view.growth.as_ref().map_or(&[][..], |growth| &growth.holders);
+    let blame = Blame::new(Sources::of(&process), &look, grown, &view.holders);
     let stdout = std::io::stdout();
     let answer = match args.format {
-        Format::Json => json::json(&look, &view),
-        Format::Text => text::text(&look, &view, terminal::width(&stdout)),
+        Format::Json => json::json(&look, &view, &blame),
+        Format::Text => text::text(&look, &view, &blame, terminal::width(&stdout)),
     };
     // A reader that closes the pipe early has read enough.
     let _ = stdout.lock().write_all(answer.as_bytes());

@@ -1,10 +1,11 @@
 //! A look as text for people.
 
+use super::blame::Blame;
 use super::look::{Look, seconds};
 use super::view::View;
 
 /// The answer.
-pub fn text(look: &Look, view: &View, width: usize) -> String {
+pub fn text(look: &Look, view: &View, blame: &Blame, width: usize) -> String {
     let census = &look.census;
     let (python, threads) = (census.python(), look.threads());
     let mut out = format!(
@@ -21,11 +22,13 @@ pub fn text(look: &Look, view: &View, width: usize) -> String {
     }
     if let Some(growth) = &view.growth {
         out.push_str("\ngrew, by holder\n");
-        for holder in &growth.holders {
+        for culprit in &blame.grown {
+            let holder = &culprit.holder;
             let len = holder.len.map_or_else(String::new, |(before, now)| format!("{before} -> {now} items"));
             out.push_str(&row(&[&signed(holder.bytes), &len], &holder.path.to_string(), &[12, 24], width));
+            blame.text_of_grown(&mut out, culprit, 38, width);
         }
-        if growth.holders.is_empty() {
+        if blame.grown.is_empty() {
             out.push_str("  nothing\n");
         }
         out.push_str("\ngrew, by type\n");
@@ -48,9 +51,10 @@ pub fn text(look: &Look, view: &View, width: usize) -> String {
         }
     }
     out.push_str("\ncontainers, by what they hold\n");
-    for holder in &view.holders {
+    for (holder, culprit) in view.holders.iter().zip(&blame.containers) {
         let items = format!("{} items", grouped(holder.len));
         out.push_str(&row(&[&bytes(holder.held.bytes), &items], &holder.path.to_string(), &[12, 18], width));
+        blame.text_of_container(&mut out, culprit, 32, width);
     }
     left(&mut out, view.holders_left);
     if let Some(memory) = &view.memory {

@@ -41,6 +41,7 @@ pub struct View {
 
 /// A container.
 pub struct Holder {
+    pub id: ObjectId,
     pub kind: String,
     pub path: Path,
     pub len: u64,
@@ -108,6 +109,7 @@ fn holders(look: &Look, wanted: &Wanted, top: usize) -> (Vec<Holder>, usize) {
             && wanted.holder.as_ref().is_none_or(|wanted| holder.path.to_string().contains(wanted.as_str()))
     };
     let holder = |id: ObjectId| Holder {
+        id,
         kind: census.kind(id).map_or_else(String::new, |kind| kind.name.clone()),
         path: census.path(id),
         len: census.len_of(id).unwrap_or(0),

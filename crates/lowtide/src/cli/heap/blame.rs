@@ -1,0 +1,147 @@
+//! The lines that add to what a look shows, as text and as JSON.
+
+use lowtide_lint::feeds::{Bound, Kind, Site, Statement};
+use lowtide_pyheap::{HolderGrowth, Total};
+use serde_json::{Value, json};
+
+use super::look::Look;
+use super::text::row;
+use super::view::Holder;
+use crate::culprit::{self, Culprit, Sources, Standing, words};
+
+/// Lines beside the first that the text shows.
+const SHOWN: usize = 3;
+
+/// The lines of what is shown: of what grew, and of containers.
+pub struct Blame {
+    pub sources: Sources,
+    pub grown: Vec<Culprit>,
+    pub containers: Vec<Culprit>,
+}
+
+impl Blame {
+    /// Reads the program's source for them.
+    pub fn new(sources: Sources, look: &Look, grown: &[HolderGrowth], containers: &[Holder]) -> Self {
+        // A container has grown from nothing, some time ago.
+        let whole = containers.iter().map(|container| {
+            let Total { count, bytes } = container.held;
+            HolderGrowth {
+                id: container.id,
+                kind: container.kind.clone(),
+                path: container.path.clone(),
+                len: Some((0, container.len)),
+                count: i64::try_from(count).ok(),
+                bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
+            }
+        });
+        let asked: Vec<HolderGrowth> = grown.iter().cloned().chain(whole).collect();
+        let mut culprits = culprit::culprits(&sources, &look.census, look.memory.as_ref(), &asked);
+        let containers = culprits.split_off(grown.len().min(culprits.len()));
+        Self { sources, grown: culprits, containers }
+    }
+
+    /// Adds the lines of one that grew, with what to think of it.
+    pub fn text_of_grown(&self, out: &mut String, culprit: &Culprit, indent: usize, width: usize) {
+        self.lines(out, culprit, indent, width);
+        let mut say = |label: &str, words: &str| out.push_str(&row(&[""], &format!("{label}  {words}"), &[indent], width));
+        if culprit.site.is_some() || culprit.in_library {
+            say("why ", &words::why(culprit, &self.sources));
+        }
+        if let Some(near) = &culprit.near {
+            say("near", &format!("{}:{}  in {}()", self.sources.shown(&near.file), near.line, near.function));
+        }
+    }
+
+    /// Adds the lines of a container, if there are any.
+    pub fn text_of_container(&self, out: &mut String, culprit: &Culprit, indent: usize, width: usize) {
+        self.lines(out, culprit, indent, width);
+    }
+
+    fn lines(&self, out: &mut String, culprit: &Culprit, indent: usize, width: usize) {
+        let mut say = |label: &str, site: &Site| {
+            out.push_str(&row(&[""], &format!("{label}  {}", words::place(site, &self.sources)), &[indent], width));
+        };
+        let Some(first) = &culprit.site else { return };
+        let library = if first.library { " of a library" } else { "" };
+        say(&format!("line{library}"), &first.site);
+        first.via.iter().filter(|_| first.library).take(SHOWN).for_each(|site| say("by  ", site));
+        culprit.others.iter().take(SHOWN).for_each(|other| say("also", &other.site));
+    }
+
+    /// Adds the lines to the JSON of a container.
+    pub fn json_of_container(&self, culprit: &Culprit, mut container: Value) -> Value {
+        container["site"] = culprit.site.as_ref().map_or(Value::Null, statement);
+        container["sites"] = culprit.others.iter().map(statement).collect();
+        container
+    }
+
+    /// Adds the lines to the JSON of a holder that grew, with what to think of it.
+    pub fn json_of_grown(&self, culprit: &Culprit, mut holder: Value) -> Value {
+        let standing = standing(&culprit.standing);
+        holder["holds"] = culprit.holds.clone().into();
+        holder["site"] = culprit.site.as_ref().map_or(Value::Null, statement);
+        holder["sites"] = culprit.others.iter().map(statement).collect();
+        holder["standing"] = standing.into();
+        holder["why"] = words::why(culprit, &self.sources).into();
+        holder["library"] = culprit.in_library.into();
+        holder["near"] = culprit
+            .near
+            .as_ref()
+            .map_or(Value::Null, |near| json!({"file": near.file, "line": near.line, "function": near.function}));
+        holder["changed"] = json!(culprit.changed);
+        holder
+    }
+}
+
+fn standing(standing: &Standing) -> &'static str {
+    match standing {
+        Standing::Culprit => "culprit",
+        Standing::Suspect => "suspect",
+        Standing::Bounded => "bounded",
+        Standing::Unknown(_) => "unknown",
+    }
+}
+
+fn statement(statement: &Statement) -> Value {
+    let mut value = site(&statement.site);
+    value["kind"] = kind(statement.kind).into();
+    value["function"] = statement.function.clone().into();
+    value["repeated"] = statement.repeated.into();
+    value["library"] = statement.library.into();
+    value["via"] = statement.via.iter().map(site).collect();
+    value["bound"] = statement.bound.as_ref().map_or(Value::Null, bound);
+    value
+}
+
+fn site(site: &Site) -> Value {
+    json!({"file": site.file, "line": site.line, "text": site.text})
+}
+
+fn bound(bound: &Bound) -> Value {
+    let (kind, at) = match bound {
+        Bound::Ceiling(at) => ("ceiling", Some(at)),
+        Bound::Emptied(at) => ("emptied", Some(at)),
+        Bound::EmptiedIf(at) => ("emptied_if", Some(at)),
+        Bound::Keys => ("keys", None),
+        Bound::Local => ("local", None),
+    };
+    json!({"kind": kind, "site": at.map(site)})
+}
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Add => "add",
+        Kind::Extend => "extend",
+        Kind::Item => "item",
+        Kind::Rebuilt => "rebuilt",
+        Kind::Handed => "handed",
+        Kind::Hook => "hook",
+        Kind::Cache => "cache",
+        Kind::Accumulated => "accumulated",
+        Kind::Retained => "retained",
+        Kind::Zeroed => "zeroed",
+        Kind::CollectorOff => "collector_off",
+        Kind::Assigned => "assigned",
+        Kind::Call => "call",
+    }
+}

@@ -1,0 +1,201 @@
+//! A way through the live heap in the words of the source: the variable that it begins with, attributes with their classes.
+//!
+//! The source knows an object by a variable, by an attribute of a class, or as what a function keeps. So the way is followed
+//! from its root, and begins anew wherever an object has a name of its own in the source: at a module, a class, a function with
+//! a closure, a generator. Where a step has no name there (a C object's words, a value in use), the class of what it leads to
+//! is where the rest begins.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use lowtide_lint::feeds::{ClassRef, FunctionRef, Grows, Holder, Root, Step};
+use lowtide_lint::program::is_library;
+use lowtide_pyheap::memory::Memory;
+use lowtide_pyheap::types::{Kind, Type, flags};
+use lowtide_pyheap::{Census, Function, HolderGrowth, ObjectId, Path, Place, StepName};
+
+use super::Sources;
+
+/// What is known of a process beside its objects.
+pub struct Facts<'a> {
+    census: &'a Census,
+    sources: &'a Sources,
+    /// By the address of the module: its name and file.
+    modules: HashMap<u64, (String, Option<PathBuf>)>,
+    /// By the name of the module: its file.
+    files: HashMap<String, PathBuf>,
+    /// Tensors that have a graph, by the address of their object.
+    graphs: HashSet<u64>,
+    entries: Vec<PathBuf>,
+    search: Vec<PathBuf>,
+}
+
+impl<'a> Facts<'a> {
+    pub fn new(sources: &'a Sources, census: &'a Census, memory: Option<&Memory>) -> Self {
+        let mut facts = Self {
+            census,
+            sources,
+            modules: HashMap::new(),
+            files: HashMap::new(),
+            graphs: memory.map(|memory| memory.graphs.held.iter().map(|held| held.python).collect()).unwrap_or_default(),
+            entries: Vec::new(),
+            search: census.search_path().iter().filter_map(|folder| sources.path(folder)).collect(),
+        };
+        for module in census.modules() {
+            let file = module.file.as_deref().and_then(|file| sources.path(file));
+            if let Some(file) = &file {
+                facts.files.entry(module.name.clone()).or_insert_with(|| file.clone());
+                if !is_library(file) && !facts.entries.contains(file) {
+                    facts.entries.push(file.clone());
+                }
+            }
+            facts.modules.insert(module.address, (module.name, file));
+        }
+        facts
+    }
+
+    /// The program's own files, that it was started with first.
+    pub fn entries(&self) -> &[PathBuf] {
+        &self.entries
+    }
+
+    /// `sys.path`.
+    pub fn search(&self) -> &[PathBuf] {
+        &self.search
+    }
+
+    /// Whether a way leads through libraries only: neither where it begins nor any class on it is the program's own.
+    pub fn is_librarys(&self, path: &Path) -> bool {
+        let own_file = |file: &str| self.sources.path(file).is_some_and(|file| !is_library(&file));
+        let by_root = match &path.root {
+            Place::Module { file, .. } => file.as_deref().is_some_and(own_file),
+            Place::Frame { file, .. } => own_file(file),
+            Place::Thread { .. } | Place::Type | Place::Interpreter | Place::Native | Place::Garbage => false,
+        };
+        let by_step = |id: ObjectId| {
+            let own = |class: &Type| self.files.get(&class.module).is_some_and(|file| !is_library(file));
+            self.census.kind(id).is_some_and(own) || self.census.as_class(id).is_some_and(own)
+        };
+        let by_function = |function: &Option<Function>| function.as_ref().is_some_and(|function| own_file(&function.file));
+        !by_root && !path.steps.iter().any(|step| by_step(step.id) || by_function(&step.function)) && path.root != Place::Garbage
+    }
+
+    fn class_ref(&self, class: &Type) -> ClassRef {
+        let file = self.files.get(&class.module).cloned();
+        ClassRef { module: class.module.clone(), name: class.qualname().to_owned(), file }
+    }
+
+    fn function_ref(&self, function: &Function) -> Option<FunctionRef> {
+        let file = self.sources.path(&function.file)?;
+        Some(FunctionRef { file, name: function.name.clone(), line: usize::try_from(function.line).ok() })
+    }
+
+    /// The class of an object, where it is one of Python code: one that a statement of some source makes.
+    fn class_of(&self, id: ObjectId) -> Option<ClassRef> {
+        let class = self.census.kind(id)?;
+        let made = class.has(flags::HEAPTYPE) && self.files.contains_key(&class.module);
+        made.then(|| self.class_ref(class))
+    }
+
+    fn grows(&self, grown: &HolderGrowth) -> Grows {
+        let more = grown.len.is_some_and(|(before, now)| now > before);
+        if more {
+            return Grows::Container { kind: grown.kind.clone(), class: self.class_of(grown.id) };
+        }
+        let objects = self.census.objects();
+        if self.graphs.contains(&objects.address(grown.id)) { Grows::Graph } else { Grows::Value }
+    }
+}
+
+/// A way that is being followed: where the source knows it to begin, and the names since.
+type At = Option<(Root, Vec<Step>)>;
+
+/// The question for one object that grew.
+///
+/// # Errors
+/// One sentence, where no name of the source leads to it.
+pub fn holder(facts: &Facts, grown: &HolderGrowth) -> Result<Holder, String> {
+    let mut at = root(facts, &grown.path.root);
+    let mut before = None;
+    for step in &grown.path.steps {
+        at = match begins(facts, before, &step.name) {
+            Some(new) => Some(new),
+            None => goes_on(facts, at, before.map(|(id, _)| id), step),
+        };
+        before = Some((step.id, step.function.as_ref()));
+    }
+    let (root, path) = at.ok_or("nothing that has a name in the source leads to it")?;
+    Ok(Holder { root, path, grows: facts.grows(grown) })
+}
+
+fn root(facts: &Facts, place: &Place) -> At {
+    let root = match place {
+        Place::Module { name, file } => {
+            Root::Module { name: name.clone(), file: file.as_deref().and_then(|file| facts.sources.path(file)) }
+        }
+        Place::Frame { file, function, line, .. } => Root::Frame {
+            file: facts.sources.path(file)?,
+            function: function.clone(),
+            line: line.and_then(|line| usize::try_from(line).ok()),
+        },
+        Place::Garbage => Root::Garbage,
+        Place::Thread { .. } | Place::Type | Place::Interpreter | Place::Native => return None,
+    };
+    Some((root, Vec::new()))
+}
+
+/// A new beginning, where the object before the step is one that the source has a name for.
+fn begins(facts: &Facts, before: Option<(ObjectId, Option<&Function>)>, step: &StepName) -> At {
+    let (id, function) = before?;
+    let kind = facts.census.kind(id)?;
+    let function = || facts.function_ref(function?);
+    Some(match (kind.kind, step) {
+        (Kind::Module, StepName::Variable(name)) => {
+            let (module, file) = facts.modules.get(&facts.census.objects().address(id))?;
+            (Root::Module { name: module.clone(), file: file.clone() }, vec![Step::Name(name.clone())])
+        }
+        (Kind::Type, StepName::Attribute(name)) => {
+            let class = facts.class_ref(facts.census.as_class(id)?);
+            (Root::Class(class), vec![Step::Attribute { name: name.clone(), owner: None }])
+        }
+        (Kind::Function, StepName::Closure(name)) => (Root::Closure(function()?), vec![Step::Name(name.clone())]),
+        (Kind::Function, StepName::Default(name)) => (Root::Default(function()?), vec![Step::Name(name.clone())]),
+        (Kind::Generator | Kind::Frame, StepName::Variable(name)) => {
+            let FunctionRef { file, name: function, line } = function()?;
+            (Root::Frame { file, function, line }, vec![Step::Name(name.clone())])
+        }
+        (Kind::LruCache, _) => (Root::LruCache(function()?), Vec::new()),
+        _ => return None,
+    })
+}
+
+/// One step further on a way.
+fn goes_on(facts: &Facts, at: At, before: Option<ObjectId>, step: &lowtide_pyheap::Step) -> At {
+    let owner = before.and_then(|before| facts.class_of(before));
+    match (&step.name, at) {
+        (StepName::Variable(name), Some((root, mut path))) if path.is_empty() => {
+            path.push(Step::Name(name.clone()));
+            Some((root, path))
+        }
+        (StepName::Attribute(name), Some((root, mut path))) => {
+            path.push(Step::Attribute { name: name.clone(), owner });
+            Some((root, path))
+        }
+        (StepName::Attribute(name), None) => {
+            Some((Root::Instance(owner?), vec![Step::Attribute { name: name.clone(), owner: None }]))
+        }
+        (StepName::Key(_) | StepName::Index(_) | StepName::Item, Some((root, mut path)))
+            if before.is_none_or(|before| is_plain(facts.census, before)) =>
+        {
+            path.push(Step::Item);
+            Some((root, path))
+        }
+        // No name of the source: what it leads to may have a class of its own.
+        _ => Some((Root::Instance(facts.class_of(step.id)?), Vec::new())),
+    }
+}
+
+/// Whether an object's items are what its class says they are: a container, or a class made from one.
+fn is_plain(census: &Census, id: ObjectId) -> bool {
+    census.kind(id).is_some_and(|kind| kind.kind.is_container() || kind.kind == Kind::Tuple)
+}

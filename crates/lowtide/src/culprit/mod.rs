@@ -1,0 +1,155 @@
+//! Who is to blame for what grew: from the objects that a look at a process has found, by the names that lead to them, to the
+//! lines of the program's own source that add to them.
+//!
+//! The way is the live heap's ([`lowtide_pyheap::Path`]), the lines are the source's ([`lowtide_lint::feeds`]); [`holder`]
+//! puts the one into the words of the other, [`source`] is where the source comes from. Nothing is run or imported, and where
+//! no line can be shown, the reason is given in place of one.
+
+mod holder;
+mod source;
+pub mod words;
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use lowtide_lint::feeds::{self, Answer, Bound, Certainty, Kind, Statement};
+use lowtide_lint::program::is_library;
+use lowtide_pyheap::memory::Memory;
+use lowtide_pyheap::{Census, HolderGrowth, ObjectId, Parent, Place};
+
+use holder::{Facts, holder};
+pub use source::Sources;
+
+/// Lines beside the first that are kept.
+const OTHERS: usize = 5;
+/// Growth by less between two looks is no accusation, however clear its line: healthy programs keep a number for each step.
+const WORTH: i64 = 64 << 10;
+
+/// Something that grew, and the lines that add to it.
+#[derive(Clone, Debug)]
+pub struct Culprit {
+    /// What grew: the object, the way to it (`path`, also as text), its type, by how much since the look before.
+    pub holder: HolderGrowth,
+    /// The type of most of what it has, where it is a container.
+    pub holds: Option<String>,
+    /// The line that adds to it, with what is known of it.
+    pub site: Option<Statement>,
+    /// Other lines that add to it, the most telling first.
+    pub others: Vec<Statement>,
+    /// Whether what holds it is a library's own, not the program's.
+    pub in_library: bool,
+    /// Where the program itself is at the moment: for a library's holder, whose line says little.
+    pub near: Option<Near>,
+    /// What to think of it.
+    pub standing: Standing,
+    /// Files of these lines that were changed after the process began: lines may have moved.
+    pub changed: Vec<PathBuf>,
+}
+
+/// Where a thread is in the program's own source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Near {
+    /// The file.
+    pub file: PathBuf,
+    /// The line.
+    pub line: u32,
+    /// The function.
+    pub function: String,
+}
+
+/// What to think of something that grew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// A line adds to it again and again, and nothing in the source takes it away: what it grew by stays.
+    Culprit,
+    /// The same, but the line is told by an attribute's name alone, or what takes away does so under a condition.
+    Suspect,
+    /// The source keeps it from growing for ever.
+    Bounded,
+    /// No line can be shown, or none that runs again and again. The reason.
+    Unknown(String),
+}
+
+/// The lines that add to what grew, in the order of `grown` (that of the most bytes). Reads the program's files, parses them
+/// and runs nothing; to be called when the process goes on again. Takes some 10 ms for each MiB of source.
+pub fn culprits(sources: &Sources, census: &Census, memory: Option<&Memory>, grown: &[HolderGrowth]) -> Vec<Culprit> {
+    let facts = Facts::new(sources, census, memory);
+    let questions: Vec<Result<feeds::Holder, String>> = grown.iter().map(|grown| holder(&facts, grown)).collect();
+    let asked: Vec<feeds::Holder> = questions.iter().flatten().cloned().collect();
+    let mut answers =
+        if asked.is_empty() { Vec::new() } else { feeds::feeds(sources, facts.entries(), facts.search(), &asked) }.into_iter();
+    let holds = holds(census, grown);
+    let near = near(sources, census);
+    let each = grown.iter().zip(questions).map(|(grown, question)| {
+        let answer = match question {
+            Ok(_) => answers.next().unwrap_or_default(),
+            Err(reason) => Answer { reason: Some(reason), ..Answer::default() },
+        };
+        let in_library = facts.is_librarys(&grown.path);
+        let mut culprit = culprit(grown.clone(), answer, in_library, sources);
+        culprit.holds = holds.get(&grown.id).cloned();
+        culprit.near = near.clone().filter(|_| in_library);
+        culprit
+    });
+    each.collect()
+}
+
+fn culprit(holder: HolderGrowth, answer: Answer, in_library: bool, sources: &Sources) -> Culprit {
+    let Answer { statements, reason, .. } = answer;
+    let standing = standing(&holder, &statements, reason);
+    let files: HashSet<&Path> = statements.iter().map(|statement| statement.site.file.as_path()).collect();
+    let mut changed: Vec<PathBuf> = files.into_iter().filter(|file| sources.has_changed(file)).map(Path::to_owned).collect();
+    changed.sort();
+    let mut statements = statements.into_iter();
+    let site = statements.next();
+    let others = statements.take(OTHERS).collect();
+    Culprit { holder, holds: None, site, others, in_library, near: None, standing, changed }
+}
+
+fn standing(holder: &HolderGrowth, statements: &[Statement], reason: Option<String>) -> Standing {
+    let Some(first) = statements.first() else {
+        return Standing::Unknown(reason.unwrap_or_else(|| "no line of the source adds to it".to_owned()));
+    };
+    if first.bound.as_ref().is_some_and(Bound::is_firm) {
+        return Standing::Bounded;
+    }
+    if first.library && first.via.is_empty() {
+        return Standing::Unknown("it is a library's own, and no line of the program leads there".to_owned());
+    }
+    if !first.repeated && !matches!(first.kind, Kind::CollectorOff | Kind::Cache) {
+        return Standing::Unknown("the line that adds to it does not run again and again, as far as the source shows".to_owned());
+    }
+    if holder.bytes < WORTH {
+        return Standing::Unknown("it grew by too little to matter; looks that are further apart tell more".to_owned());
+    }
+    let maybe = first.bound.is_some() || first.certainty == Certainty::ByName;
+    if maybe { Standing::Suspect } else { Standing::Culprit }
+}
+
+/// The type of most of what each container has.
+fn holds(census: &Census, grown: &[HolderGrowth]) -> HashMap<ObjectId, String> {
+    let wanted: HashSet<ObjectId> = grown.iter().filter(|holder| holder.len.is_some()).map(|holder| holder.id).collect();
+    let mut counts: HashMap<ObjectId, HashMap<&str, u64>> = HashMap::new();
+    for id in census.objects().ids() {
+        if let Parent::Object(parent) = census.objects().parent(id)
+            && wanted.contains(&parent)
+            && let Some(kind) = census.kind(id)
+        {
+            *counts.entry(parent).or_default().entry(&kind.name).or_default() += 1;
+        }
+    }
+    let most = counts.into_iter().filter_map(|(id, counts)| {
+        let (kind, _) = counts.into_iter().max_by(|(a, x), (b, y)| x.cmp(y).then(b.cmp(a)))?;
+        Some((id, kind.to_owned()))
+    });
+    most.collect()
+}
+
+/// Where the main thread is in the program's own source.
+fn near(sources: &Sources, census: &Census) -> Option<Near> {
+    census.stack(0).into_iter().find_map(|place| {
+        let Place::Frame { function, file, line: Some(line), .. } = place else { return None };
+        let file = sources.path(&file)?;
+        (!is_library(&file)).then_some(Near { file, line, function })
+    })
+}

@@ -1,0 +1,53 @@
+//! The source of a running process: its files, as it sees them.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use lowtide_lint::program::{Files, Rooted};
+use lowtide_remote::Process;
+
+/// Start times are known to two hundredths of a second.
+const SLACK: Duration = Duration::from_millis(20);
+
+/// The files that a process sees, by the names that it uses itself.
+pub struct Sources {
+    files: Rooted,
+    /// For names that are relative.
+    folder: PathBuf,
+    started: Option<SystemTime>,
+}
+
+impl Sources {
+    /// Those of a process: below its own root, which in a container is not ours.
+    pub fn of(process: &Process) -> Self {
+        Self { files: Rooted::new(process.its_root()), folder: process.folder(), started: process.started() }
+    }
+
+    /// A file as the process means it; `None` where there is no such file (`<string>`, `<frozen os>`).
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        let made_up = name.is_empty() || name.starts_with('<');
+        (!made_up).then(|| self.folder.join(name))
+    }
+
+    /// A file as people write it: from the folder in which the process runs, where it lies below that.
+    pub fn shown(&self, file: &Path) -> String {
+        file.strip_prefix(&self.folder).unwrap_or(file).display().to_string()
+    }
+
+    /// Whether a file was changed after the process began.
+    pub fn has_changed(&self, file: &Path) -> bool {
+        let modified = self.files.modified(file);
+        matches!((modified, self.started), (Ok(modified), Some(started)) if modified > started + SLACK)
+    }
+}
+
+impl Files for Sources {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.files.read(path)
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        self.files.is_file(path)
+    }
+}

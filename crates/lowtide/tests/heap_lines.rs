@@ -1,0 +1,224 @@
+//! From what grew in a live process to the lines that add to it: every way that a name can hold something.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// `# <- name: standing` marks the line that must be given for the holder whose way has this name.
+const PROGRAM: &str = "
+import functools
+import gc
+import sys
+
+import store
+
+gc.disable()  # <- nothing: culprit
+SEEN = []
+
+
+class Trainer:
+    totals = {}
+
+    def __init__(self):
+        self.history = []
+        self.recent = []
+
+    def step(self, i):
+        self.history.append(bytes(2000))  # <- history: culprit
+        Trainer.totals[i] = bytes(2000)  # <- totals: culprit
+        self.recent.append(bytes(2000))  # <- recent: bounded
+        if len(self.recent) > 100000:
+            del self.recent[0]
+
+
+class Cycle:
+    def __init__(self):
+        self.me, self.data = self, bytes(2000)
+
+
+def make():
+    kept = []
+
+    def keep(x):
+        kept.append(x)  # <- kept: culprit
+
+    return keep
+
+
+def collect(x, into=[]):
+    into.append(x)  # <- into: culprit
+
+
+@functools.lru_cache(maxsize=None)  # <- cache: culprit
+def square(i):
+    return bytes(2000)
+
+
+def batches():
+    got = []
+    while True:
+        yield
+        got.append(bytes(2000))  # <- got: culprit
+
+
+def main():
+    trainer, keep, running, local, n = Trainer(), make(), batches(), [], 0
+    print('ready', flush=True)
+    for line in sys.stdin:
+        for _ in range(200):
+            n += 1
+            trainer.step(n)
+            keep(bytes(2000))
+            collect(bytes(2000))
+            square(n)
+            next(running)
+            local.append(bytes(2000))  # <- local: culprit
+            SEEN.append(bytes(2000))  # <- SEEN: culprit
+            store.file(n, bytes(2000))
+            Cycle()
+        print('done', flush=True)
+
+
+main()
+";
+
+const STORE: &str = "
+class Store:
+    def __init__(self):
+        self.filed = {}
+
+    def put(self, key, value):
+        self.filed[key] = value  # <- filed: culprit
+
+
+STORE = Store()
+
+
+def file(key, value):
+    STORE.put(key, value)
+";
+
+struct Target {
+    child: Child,
+    lines: BufReader<std::process::ChildStdout>,
+}
+
+impl Target {
+    fn start(arguments: &[&str], folder: &Path) -> Target {
+        let mut command = Command::new("python3");
+        command.args(arguments).current_dir(folder).env("PYTHONDONTWRITEBYTECODE", "1");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        let mut target = Target { child, lines };
+        target.wait_for("ready");
+        target
+    }
+
+    fn wait_for(&mut self, word: &str) {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        assert_eq!(line.trim(), word);
+    }
+
+    fn step(&mut self) {
+        self.child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+        self.wait_for("done");
+    }
+
+    fn heap(&self, arguments: &[&str]) -> String {
+        let pid = self.child.id().to_string();
+        let output = Command::new(env!("CARGO_BIN_EXE_lowtide")).args(["heap", &pid, "--all"]).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What grew in a step, in a form of the answer.
+    fn growth(&mut self, folder: &Path, format: &str) -> String {
+        let kept = folder.join("look.json");
+        let kept = kept.to_str().unwrap();
+        self.step();
+        self.heap(&["--format", "json", "--save", kept]);
+        self.step();
+        self.heap(&["--format", format, "--compare", kept])
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Name, file, line and standing of all marks of a file.
+fn marks(file: &str, text: &str) -> Vec<(String, String, u64, String)> {
+    let marked = text.lines().zip(1..).filter_map(|(line, number)| Some((line.split_once("# <- ")?.1, number)));
+    let mark = |(mark, number): (&str, u64)| {
+        let (name, standing) = mark.split_once(": ").unwrap();
+        (name.to_owned(), file.to_owned(), number, standing.to_owned())
+    };
+    marked.map(mark).collect()
+}
+
+#[test]
+fn every_holder_leads_to_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("train.py"), PROGRAM).unwrap();
+    std::fs::write(folder.path().join("store.py"), STORE).unwrap();
+    let mut target = Target::start(&["train.py"], folder.path());
+    let answer: Value = serde_json::from_str(&target.growth(folder.path(), "json")).unwrap();
+    let holders = answer["growth"]["holders"].as_array().unwrap();
+    let said = |holder: &Value| {
+        format!(
+            "{}: {} {}:{} {}",
+            holder["path"]["text"], holder["standing"], holder["site"]["file"], holder["site"]["line"], holder["why"]
+        )
+    };
+    let all: Vec<String> = holders.iter().map(said).collect();
+    let expected = [marks("train.py", PROGRAM), marks("store.py", STORE)].concat();
+    for (name, file, line, standing) in &expected {
+        let is_named = |holder: &&Value| {
+            let way = holder["path"]["text"].as_str().unwrap();
+            way.contains(&format!("{name}:")) || way.contains(&format!("{name}>")) || way.starts_with(name)
+        };
+        let holder = holders.iter().find(is_named).unwrap_or_else(|| panic!("no {name} among\n{}", all.join("\n")));
+        assert_eq!(holder["site"]["line"], *line, "{name}: {}", said(holder));
+        assert!(holder["site"]["file"].as_str().unwrap().ends_with(file), "{name}: {}", said(holder));
+        assert_eq!(holder["standing"], standing.as_str(), "{name}: {}", said(holder));
+        assert!(holder["bytes"].as_i64().unwrap() > 200 * 2000, "{name}: {}", said(holder));
+    }
+    let accused = holders.iter().filter(|holder| holder["standing"] == "culprit").count();
+    assert_eq!(accused, expected.len() - 1, "nobody else is accused:\n{}", all.join("\n"));
+}
+
+#[test]
+fn people_see_the_line_and_that_its_file_was_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("train.py"), PROGRAM).unwrap();
+    std::fs::write(folder.path().join("store.py"), STORE).unwrap();
+    let mut target = Target::start(&["train.py"], folder.path());
+    std::fs::write(folder.path().join("store.py"), STORE).unwrap();
+    let text = target.growth(folder.path(), "text");
+    let after = |words: &str| text.split_once(words).unwrap_or_else(|| panic!("no {words} in\n{text}")).1;
+    let history = after(".history: list");
+    assert!(history.trim_start().starts_with("line  train.py:20  self.history.append(bytes(2000))"), "{text}");
+    let why = after("store.py:7  self.filed[key] = value");
+    assert!(
+        why.split("line ").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ").contains("changed after"),
+        "{text}"
+    );
+}
+
+#[test]
+fn source_that_is_in_no_file_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("store.py"), STORE).unwrap();
+    let mut target = Target::start(&["-c", PROGRAM], folder.path());
+    let answer: Value = serde_json::from_str(&target.growth(folder.path(), "json")).unwrap();
+    let holders = answer["growth"]["holders"].as_array().unwrap();
+    let seen = holders.iter().find(|holder| holder["path"]["text"].as_str().unwrap().contains("SEEN")).unwrap();
+    assert_eq!((&seen["standing"], &seen["site"]), (&Value::from("unknown"), &Value::Null), "{seen:#}");
+    assert!(seen["why"].as_str().unwrap().contains("no file is known for the module"), "{seen:#}");
+}
