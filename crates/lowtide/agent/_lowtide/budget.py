@@ -14,12 +14,13 @@ LOOKS = 8
 class Budget:
     """Says yes as long as there is something left. Times and costs in seconds."""
 
-    def __init__(self, now):
-        self.left, self.at, self.open, self.most = ROOM_S, now, True, 0.0
+    def __init__(self, now, share=SHARE, room_s=ROOM_S, looks=LOOKS):
+        self.share, self.room_s, self.looks = share, room_s, looks
+        self.left, self.at, self.open, self.most = room_s, now, True, 0.0
 
     def allows(self, now):
-        room = max(ROOM_S, LOOKS * self.most)
-        self.left = min(room, self.left + (now - self.at) * SHARE)
+        room = max(self.room_s, self.looks * self.most)
+        self.left = min(room, self.left + (now - self.at) * self.share)
         self.at = now
         self.open = self.left > self.most if self.open else self.left >= room
         return self.open
@@ -30,4 +31,4 @@ class Budget:
 
     def rest(self, seconds):
         """Says no for at least so long."""
-        self.left, self.open = -seconds * SHARE, False
+        self.left, self.open = -seconds * self.share, False

@@ -12,9 +12,11 @@ NOTHING = (0, -1, -1, -1, UNKNOWN, UNKNOWN)
 #: What is taken where nothing is: flags, facts, devices.
 NONE = (0, NOTHING, ())
 #: Facts beside steps may take this share of the time.
-SHARE = 0.002
-#: A count of all objects that takes longer than this is not taken again for so long. Seconds.
-COUNT_S, REST_S = 0.02, 600
+SHARE = 0.001
+#: Counts of all objects may take this share of the time, and so much at the beginning. Seconds.
+COUNTS, COUNT_S = 0.001, 0.02
+#: A count refers to every object, and so writes to all their pages: it is not taken of more blocks of memory than these.
+BLOCKS = 1_000_000
 FIELDS = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
 
 
@@ -62,11 +64,12 @@ def data_size():
 class Facts:
     """What can be had in this process."""
 
-    def __init__(self):
+    def __init__(self, forked=False):
         now = time.monotonic()
         self.heap = heap()
         self.next_s = 0.0
-        self.boundaries, self.counts = Budget(now), Budget(now)
+        self.boundaries, self.counts = Budget(now), Budget(now, COUNTS, COUNT_S, 1)
+        self.forked = forked  # pages may be shared with a parent or a child
 
     def due(self, now_s):
         """Whether facts beside a step are within their budget."""
@@ -90,15 +93,12 @@ class Facts:
         return flags, facts, cuda
 
     def objects(self, now):
-        """How many objects the collector tracks; -1 where it costs too much."""
-        if not self.counts.allows(now):
+        """How many objects the collector tracks; -1 where it costs too much, or would copy pages that are shared."""
+        if self.forked or not self.counts.allows(now) or sys.getallocatedblocks() > BLOCKS:
             return -1
         start = time.thread_time()
         count = len(gc.get_objects())
-        cost = time.thread_time() - start
-        self.counts.spent(cost)
-        if cost > COUNT_S:
-            self.counts.rest(REST_S)
+        self.counts.spent(time.thread_time() - start)
         return count
 
 

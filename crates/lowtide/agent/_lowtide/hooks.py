@@ -114,7 +114,7 @@ def patch_optimizer(module):
     known = state()
     register = getattr(module, "register_optimizer_step_post_hook", None)
     if register is not None:
-        register(lambda optimizer, args, kwargs: guarded(known.stepped, optimizer))
+        register(after_step(known))
     wrap, initialise = outermost("step"), module.Optimizer.__init__
 
     @wraps(initialise)
@@ -131,6 +131,20 @@ def patch_optimizer(module):
             kind._lowtide_step = True
 
     module.Optimizer.__init__ = __init__
+
+
+def after_step(known):
+    """The hook that torch 2 calls after every step: written out, since most of what marks cost a run is this."""
+    marks, stepped = known.marks, known.stepped
+
+    def after(optimizer, args, kwargs):
+        try:
+            if not marks.dead:
+                stepped(optimizer)
+        except Exception as error:
+            marks.off(error)
+
+    return after
 
 
 def patch_module(module):

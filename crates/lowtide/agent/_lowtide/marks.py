@@ -9,11 +9,11 @@ from operator import length_hint
 from . import ring as rings
 from .facts import NONE, NOTHING, Facts
 from .requests import answer, collect
-from .ring import MANY
+from .ring import MANY, STEPS
 
 ON, STEP, BEGIN, END, FACTS, OFF, DEVICE, ANSWERED, LOSS = range(1, 10)
 #: Least time between two marks of steps, ns. The count of steps is exact all the same.
-STEP_NS = 5_000_000
+STEP_NS = 20_000_000
 
 
 class Marks:
@@ -25,12 +25,14 @@ class Marks:
         self.folder = folder
         self.counts = counts  # what is counted as a step, in words
         self.dead = False
+        self.forked = False  # this process was, or has; what exec takes the place of does not count
         self.reset("")
-        os.register_at_fork(after_in_child=self.reset)
+        os.register_at_fork(after_in_parent=self.forks, after_in_child=self.reset)
 
     def reset(self, role="forked"):
         """A new process: nothing said yet. `role`: what it is, where that needs no telling."""
         self.role = role
+        self.forked |= role == "forked"
         self.ring = self.facts = None
         self.making = allocate_lock()
         self.pid = os.getpid()
@@ -40,6 +42,12 @@ class Marks:
         self.stepped = None  # the moment of the last step
         self.open = set()  # scopes
         self.losses = (0.0, 0)  # those that were logged and not told yet: their sum, and how many
+
+    def forks(self):
+        """A child was forked, which shares all memory with this process until one of the two writes to it."""
+        self.forked = True
+        if self.facts is not None:
+            self.facts.forked = True
 
     def alive(self):
         """The ring, made when it is first needed."""
@@ -51,7 +59,7 @@ class Marks:
             # Never waits: a mark that another thread, or a signal handler, makes at that very moment is left out.
             if not self.making.acquire(False):
                 return None
-            self.facts = Facts()
+            self.facts = Facts(self.forked)
             self.ring = rings.Ring(self.folder, self.role or role(), self.counts)
             self.write(ON, text=self.counts)
         return self.ring
@@ -94,7 +102,7 @@ class Marks:
             while steps != stored:
                 self.steps = stored = steps
                 if ring is not None:
-                    ring.stepped(steps, now)
+                    STEPS.pack_into(ring.map, 40, steps, now)
                 if self.threads:
                     steps = MANY - length_hint(self.stepping)
             if ring is None:

@@ -115,9 +115,6 @@ class Ring:
             U64.pack_into(self.map, 32, written)
             written = MANY - length_hint(self.numbers)
 
-    def stepped(self, steps, t_ns):
-        STEPS.pack_into(self.map, 40, steps, t_ns)
-
     def says(self, text):
         """What is counted as a step, or why it is off: a slot has too little room for it."""
         self.map[120:256] = cut(text, 136).ljust(136, b"\0")

@@ -34,6 +34,11 @@ class Steps:
         self.others = {}  # steps of other optimizers since its last one, by identity
         self.order = []  # weak: the optimizers by their first step, as far as that matters
 
+    def again(self, optimizer):
+        """Whether the step of an optimizer is one more of the one whose steps count, and nothing else."""
+        counted = self.counted
+        return counted is not None and counted() is optimizer and not self.others
+
     def of(self, optimizer):
         """For a step of an optimizer. The steps of the first one count, as long as it takes its turns: of another one that
         steps twice in a row without it both do, and that one's steps count from there on."""

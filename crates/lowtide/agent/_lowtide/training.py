@@ -36,12 +36,16 @@ class Training:
         self.body = None  # (steps, moment) at which the loop that trains came to its end
         self.epoch, self.epoch_at = -1, -1  # its number, and the steps before it
         self.by_hand = set()  # scopes that the user marks, and "step"
+        self.usual = False  # nothing happened since the last step that another one of the same optimizer would tell more of
         self.seen = False  # a step was counted that the user did not mark
 
     # Steps.
 
     def stepped(self, optimizer):
         """An optimizer's step ended."""
+        if self.usual and self.phase == "train" and self.steps.again(optimizer):
+            self.marks.step()
+            return
         counted = 0 if "step" in self.by_hand else self.steps.of(optimizer)
         self.optimizers = True
         if self.batches and counted:
@@ -54,6 +58,7 @@ class Training:
             self.resume()
         if counted:
             self.step(counted)
+        self.usual = not (self.by_hand or self.batches)
 
     def resume(self):
         """Whatever was going on, this is training."""
@@ -147,6 +152,7 @@ class Training:
         """An iteration is asked for its next batch."""
         if iteration.fetched >= 0 and (self.batches or self.lacks_optimizer(iteration)):
             self.batch_ended(iteration)
+        self.usual &= iteration.epoch
         iteration.before, iteration.grads = iteration.fetched, grads()
         self.iterations.fetches(iteration, self.marks.steps)
 
@@ -240,6 +246,7 @@ class Training:
 
     def said(self, scope, name, index):
         self.by_hand.add(scope)
+        self.usual = False
         if scope in ("round", "node"):
             self.epoch, self.epoch_at = -1, -1  # epochs are counted anew in each
         self.marks.begin(scope, name, index)
@@ -254,6 +261,7 @@ class Training:
     def counted_by_hand(self):
         if "step" not in self.by_hand:
             self.by_hand.add("step")
+            self.usual = False
             self.marks.says(BY_HAND)
             if self.seen:  # the optimizer told of this one
                 return

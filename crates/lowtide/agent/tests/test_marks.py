@@ -128,6 +128,28 @@ for i in range(20_000):
     assert not any(mark["gc_objects"] > 0 for mark in ring["marks"])
 
 
+def test_objects_are_counted_once_in_a_while_and_never_where_pages_are_shared(tmp_path):
+    program = """
+import os, time
+def phases():
+    for _ in range(3): api.begin("phase", "p"); api.end("phase")
+phases()
+if os.fork() == 0:
+    phases(); os._exit(0)
+os.wait()
+time.sleep(0.1)
+phases()
+"""
+    parent, child = sorted(run(tmp_path, program), key=lambda ring: ring["role"] == "forked")
+    counts = [mark["gc_objects"] for mark in parent["marks"]]
+    assert counts[0] > 1000 and len(counts) == 13, counts
+    # A count of so few costs next to nothing: only the fork has ended them.
+    assert counts[6] > 1000 and all(count == -1 for count in counts[7:]), counts
+    assert all(mark["gc_objects"] == -1 for mark in child["marks"])
+    many = run(tmp_path, "kept = [bytes(50) for _ in range(1_100_000)]; api.begin('phase', 'p')")[-1]
+    assert all(mark["gc_objects"] == -1 for mark in many["marks"]), "too many to write to"
+
+
 def test_the_mean_loss_of_an_epoch_comes_before_its_end(tmp_path):
     (ring,) = run(
         tmp_path,
