@@ -21,6 +21,8 @@ class Truth:
     live_seconds: float = LIVE_SECONDS
     phase: str = ""
     server: bool = False
+    holder: str = ""
+    culprit: list[str] = field(default_factory=list)
 
     def leaks(self, variant: str) -> bool:
         """Does this variant grow without bound?"""

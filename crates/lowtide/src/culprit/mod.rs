@@ -85,6 +85,7 @@ pub fn culprits(sources: &Sources, census: &Census, memory: Option<&Memory>, gro
             Ok(_) => answers.next().unwrap_or_default(),
             Err(reason) => Answer { reason: Some(reason), ..Answer::default() },
         };
+        let answer = with_unread(answer);
         let in_library = facts.is_librarys(&grown.path);
         let mut culprit = culprit(grown.clone(), answer, in_library, sources);
         culprit.holds = holds.get(&grown.id).cloned();
@@ -92,6 +93,14 @@ pub fn culprits(sources: &Sources, census: &Census, memory: Option<&Memory>, gro
         culprit
     });
     each.collect()
+}
+
+/// Where there is no line, a file that was not understood may be the reason.
+fn with_unread(mut answer: Answer) -> Answer {
+    if let (Some(reason), Some(unread)) = (&mut answer.reason, answer.unread.first()) {
+        reason.push_str(&format!("; not read: {unread}"));
+    }
+    answer
 }
 
 fn culprit(holder: HolderGrowth, answer: Answer, in_library: bool, sources: &Sources) -> Culprit {

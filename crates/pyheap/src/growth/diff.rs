@@ -16,6 +16,8 @@ const UP: usize = 256;
 const WORTH: i64 = 4096;
 /// The part of a holder's growth that something new below it has at least to be named.
 const PART: i64 = 32;
+/// New things below one object that are told one by one; more are told as one.
+const APART: usize = 3;
 /// Candidates whose paths are worked out.
 const CANDIDATES: usize = 200;
 
@@ -52,8 +54,10 @@ pub struct HolderGrowth {
     pub len: Option<(u64, u64)>,
     /// More objects held than before; unknown for something that is new.
     pub count: Option<i64>,
-    /// More bytes held than before.
+    /// More bytes held than before, by all that grew alike.
     pub bytes: i64,
+    /// How many grew alike below one container, of which this is an example; 1 for what grew by itself.
+    pub alike: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -162,22 +166,51 @@ impl Census {
         candidates.sort_by_key(|(id, grown)| (std::cmp::Reverse(grown.weight()), *id));
         candidates.truncate(CANDIDATES);
         let news = self.new_below(before, &candidates);
+        let mut inside: HashMap<ObjectId, Vec<ObjectId>> = HashMap::new();
+        for (id, this) in grown {
+            if let Some(above) = this.above {
+                inside.entry(above).or_default().push(*id);
+            }
+        }
         let mut holders = Vec::new();
-        for (id, grown) in candidates {
-            let own = [(id, grown.weight())];
-            let added = if grown.more() > 0 { None } else { news.get(&id) };
-            for (id, bytes) in added.map_or(own.as_slice(), Vec::as_slice) {
-                let path = self.path(*id);
-                if !is_noise(&path) {
-                    let kind = self.kind(*id).map_or_else(|| "?".to_owned(), |kind| kind.name.clone());
-                    let (len, count) = if added.is_none() { (grown.len, Some(grown.count)) } else { (None, None) };
-                    holders.push(HolderGrowth { id: *id, kind, path, len, count, bytes: *bytes });
+        for (id, this) in candidates {
+            let many = this.more() == 0 && is_told_as_one(id, &this);
+            if let Some((example, alike)) = example(id, grown, &inside).filter(|_| many) {
+                let len = grown.get(&example).and_then(|example| example.len);
+                holders.extend(self.holder(example, len, Some(this.count), this.bytes, alike));
+                continue;
+            }
+            match news.get(&id).filter(|_| this.more() == 0) {
+                None => holders.extend(self.holder(id, this.len, Some(this.count), this.weight(), 1)),
+                Some(new) if new.len() <= APART => {
+                    holders.extend(new.iter().filter_map(|(id, bytes)| self.holder(*id, None, None, *bytes, 1)));
+                }
+                Some(new) => {
+                    let bytes = new.iter().map(|(_, bytes)| bytes).sum::<i64>().min(this.bytes);
+                    let largest = new.iter().max_by_key(|(id, bytes)| (*bytes, std::cmp::Reverse(*id)));
+                    holders.extend(largest.and_then(|(id, _)| self.holder(*id, None, None, bytes, new.len())));
                 }
             }
         }
         holders.extend(self.grown_garbage(before));
         holders.sort_by_key(|holder| (std::cmp::Reverse(holder.bytes), holder.id));
         holders
+    }
+
+    fn holder(
+        &self,
+        id: ObjectId,
+        len: Option<(u64, u64)>,
+        count: Option<i64>,
+        bytes: i64,
+        alike: usize,
+    ) -> Option<HolderGrowth> {
+        let path = self.path(id);
+        if is_noise(&path) {
+            return None;
+        }
+        let kind = self.kind(id).map_or_else(|| "?".to_owned(), |kind| kind.name.clone());
+        Some(HolderGrowth { id, kind, path, len, count, bytes, alike })
     }
 
     /// Cycles that wait for the collector, all together: each is new, and none of them holds the next.
@@ -188,7 +221,7 @@ impl Census {
         let id = largest.filter(|_| bytes >= WORTH)?;
         let kind = self.kind(id).map_or_else(|| "?".to_owned(), |kind| kind.name.clone());
         let path = Path { root: Place::Garbage, steps: Vec::new(), left_out: 0 };
-        Some(HolderGrowth { id, kind, path, len: None, count: Some(count), bytes })
+        Some(HolderGrowth { id, kind, path, len: None, count: Some(count), bytes, alike: 1 })
     }
 
     /// For those that are no containers: what is new right below them, and how much new it holds.
@@ -220,6 +253,23 @@ impl Census {
             }
         }
         below
+    }
+}
+
+/// Of many that grew alike below a container, the one that grew most, down to where something was added; and how many they are.
+fn example(
+    container: ObjectId,
+    grown: &HashMap<ObjectId, Grown>,
+    inside: &HashMap<ObjectId, Vec<ObjectId>>,
+) -> Option<(ObjectId, usize)> {
+    let alike = inside.get(&container)?.len();
+    let mut at = container;
+    loop {
+        let most = |id: &&ObjectId| (grown.get(id).map_or(0, |grown| grown.bytes), std::cmp::Reverse(**id));
+        at = *inside.get(&at)?.iter().max_by_key(most)?;
+        if grown.get(&at)?.is_holder() {
+            return Some((at, alike));
+        }
     }
 }
 

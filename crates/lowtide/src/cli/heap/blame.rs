@@ -32,6 +32,7 @@ impl Blame {
                 len: Some((0, container.len)),
                 count: i64::try_from(count).ok(),
                 bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
+                alike: 1,
             }
         });
         let asked: Vec<HolderGrowth> = grown.iter().cloned().chain(whole).collect();
@@ -78,6 +79,7 @@ impl Blame {
     /// Adds the lines to the JSON of a holder that grew, with what to think of it.
     pub fn json_of_grown(&self, culprit: &Culprit, mut holder: Value) -> Value {
         let standing = standing(&culprit.standing);
+        holder["alike"] = culprit.holder.alike.into();
         holder["holds"] = culprit.holds.clone().into();
         holder["site"] = culprit.site.as_ref().map_or(Value::Null, statement);
         holder["sites"] = culprit.others.iter().map(statement).collect();

@@ -35,6 +35,8 @@ pub struct Look {
     pub memory: Option<Memory>,
     /// How long the process was held, at all attempts together.
     pub pause: Duration,
+    /// Whether the data of tensors is counted to their objects: see [`Look::count_tensors`].
+    pub tensors: bool,
     /// What has to be said about it.
     pub notes: Vec<String>,
 }
@@ -46,6 +48,8 @@ pub struct Saved {
     pub schema: String,
     pub pid: u32,
     pub start_ticks: u64,
+    /// Whether the data of tensors is counted to their objects.
+    pub tensors: bool,
     pub summary: Summary,
 }
 
@@ -93,7 +97,7 @@ impl Look {
                     return Err(Failure::cannot(format!("{error}; {mend}")));
                 }
                 Err(error) => return Err(cannot(&error)),
-                Ok(mut census) => {
+                Ok(census) => {
                     let unknown = matches!(&memory, Some(Ok(Memory { torch: Err(torch::Error::Layout { .. }), .. })));
                     if unknown && !learned {
                         // A build of torch that is new here: learn its layout with the process going on, and look again.
@@ -110,14 +114,24 @@ impl Look {
                     let memory = memory.and_then(|memory| {
                         memory.map_err(|why| notes.push(format!("what memory is for is left out: {why}"))).ok()
                     });
-                    if let Some(memory) = &memory {
-                        memory.count_tensors(&mut census);
-                    }
-                    return Ok(Self { pid: process.pid(), start_ticks: process.start_ticks(), census, memory, pause, notes });
+                    let (pid, start_ticks) = (process.pid(), process.start_ticks());
+                    return Ok(Self { pid, start_ticks, census, memory, pause, tensors: false, notes });
                 }
             }
         }
         Err(cannot(&Error::Collecting { attempts: ATTEMPTS }))
+    }
+
+    /// Counts the data of tensors to their objects, where tensors could be read; once. Looks that are compared must both have
+    /// it, or neither: `before` says whether the one before has.
+    pub fn count_tensors(&mut self, before: Option<bool>) {
+        let Some(memory) = &self.memory else { return };
+        if before == Some(false) {
+            self.notes.push("the data of tensors is not counted: it was not known at the look before".to_owned());
+        } else if memory.torch.is_ok() && !self.tensors {
+            memory.count_tensors(&mut self.census);
+            self.tensors = true;
+        }
     }
 
     /// Threads of all its interpreters.
@@ -131,6 +145,7 @@ impl Look {
             schema: "lowtide.census/1".to_owned(),
             pid: self.pid,
             start_ticks: self.start_ticks,
+            tensors: self.tensors,
             summary: self.census.summary(),
         }
     }

@@ -68,7 +68,8 @@ pub fn heap(args: &Args) -> Result<u8, Failure> {
     let before = match (&args.compare, args.diff) {
         (Some(path), _) => Some(load(path)?),
         (None, Some(time)) => {
-            let first = Look::take(&process, args.max_pause, threads)?;
+            let mut first = Look::take(&process, args.max_pause, threads)?;
+            first.count_tensors(None);
             let saved = first.saved();
             drop(first);
             terminal::say(&format!("looking again in {}", look::seconds(time)));
@@ -78,6 +79,7 @@ pub fn heap(args: &Args) -> Result<u8, Failure> {
         (None, None) => None,
     };
     let mut look = Look::take(&process, args.max_pause, threads)?;
+    look.count_tensors(before.as_ref().map(|saved| saved.tensors));
     let before = before.map(|saved| same_process(saved, &look)).transpose()?;
     if let Some(path) = &args.save {
         save(path, &look.saved())?;

@@ -25,7 +25,8 @@ pub fn text(look: &Look, view: &View, blame: &Blame, width: usize) -> String {
         for culprit in &blame.grown {
             let holder = &culprit.holder;
             let len = holder.len.map_or_else(String::new, |(before, now)| format!("{before} -> {now} items"));
-            out.push_str(&row(&[&signed(holder.bytes), &len], &holder.path.to_string(), &[12, 24], width));
+            let alike = if holder.alike > 1 { format!(" (one of {} alike)", holder.alike) } else { String::new() };
+            out.push_str(&row(&[&signed(holder.bytes), &len], &format!("{}{alike}", holder.path), &[12, 24], width));
             blame.text_of_grown(&mut out, culprit, 38, width);
         }
         if blame.grown.is_empty() {
