@@ -39,6 +39,11 @@ zoo: $(LOWTIDE) ## Run every zoo program live and judge the verdicts (about an h
 	venv=$$($(PYTHON) scripts/venv.py) && \
 	$(PYTHON) zoo/run.py --pythons "$(or $(PYTHONS),$$venv,/usr/bin/python3)" --only "$(ONLY)" --jobs $(JOBS) $(if $(ONLY),,--publish)
 
+.PHONY: zoo-heaps
+zoo-heaps: $(LOWTIDE) ## Look into every zoo program with `lowtide heap` and judge holder and line (half an hour each Python; resumes; ONLY=10,22).
+	venv=$$($(PYTHON) scripts/venv.py) && \
+	$(PYTHON) zoo/heaps.py --pythons "$(or $(PYTHONS),$$venv,/usr/bin/python3)" --only "$(ONLY)" $(if $(ONLY),,--publish)
+
 .PHONY: zoo-traces
 zoo-traces: $(LOWTIDE) ## Judge the zoo's recorded traces, and the rules of others on them (ONLY=10,22).
 	$(PYTHON) zoo/traces.py --only "$(ONLY)" $(if $(ONLY),,--publish)

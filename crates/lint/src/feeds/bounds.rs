@@ -6,7 +6,7 @@ use super::context::Contexts;
 use super::ops::{Loss, Op, Ops, name_of};
 use super::{Bound, Kind, Site};
 use crate::flow::{Alias, At, Flow, Place};
-use crate::model::{BlockId, BlockKind, Expr, Ranged, ScopeId, TextSize};
+use crate::model::{Block, BlockId, BlockKind, Expr, Ranged, ScopeId, TextSize};
 use crate::program::FileId;
 
 /// Everything that a bound is read from.
@@ -28,7 +28,7 @@ impl<'p> Bounds<'_, 'p> {
         }
         self.made_with_a_limit()
             .or_else(|| self.guarded(op.file, op.scope, op.block))
-            .or_else(|| self.emptied())
+            .or_else(|| self.emptied(op))
             .or_else(|| self.dies())
     }
 
@@ -92,7 +92,7 @@ impl<'p> Bounds<'_, 'p> {
     }
 
     /// What takes elements out again, where it runs again and again.
-    fn emptied(&self) -> Option<Bound> {
+    fn emptied(&self, added: &Op<'p, Kind>) -> Option<Bound> {
         let mut maybe = None;
         for op in self.aliases.iter().flat_map(|alias| at(&self.ops.losses, alias.at)) {
             let model = self.flow.models.of(op.file);
@@ -105,15 +105,7 @@ impl<'p> Bounds<'_, 'p> {
                 continue;
             }
             let site = self.site(op.file, op.offset);
-            let tests: Vec<&Expr> = model
-                .blocks_within(op.block)
-                .filter_map(|block| match block.kind {
-                    BlockKind::If(test) => Some(test),
-                    BlockKind::While(each) => Some(&*each.test),
-                    _ => None,
-                })
-                .collect();
-            if tests.iter().any(|test| self.compares_length(op.file, op.scope, test, &[CmpOp::Gt, CmpOp::GtE, CmpOp::Eq])) {
+            if self.has_ceiling(op, added) {
                 return Some(Bound::Ceiling(site));
             }
             let conditional = model.blocks_within(op.block).any(|block| block.kind.is_conditional());
@@ -125,6 +117,47 @@ impl<'p> Bounds<'_, 'p> {
             maybe.get_or_insert(Bound::EmptiedIf(site));
         }
         maybe
+    }
+
+    /// Whether elements are taken out as soon as there are too many: under a comparison with the length, and under no other
+    /// condition that what adds is not under as well.
+    fn has_ceiling(&self, loss: &Op<'p, Loss>, added: &Op<'p, Kind>) -> bool {
+        let model = self.flow.models.of(loss.file);
+        let is_around =
+            |block: &Block| loss.file == added.file && model.blocks_within(added.block).any(|other| std::ptr::eq(other, block));
+        let mut found = false;
+        for block in model.blocks_within(loss.block) {
+            let test = match block.kind {
+                BlockKind::If(test) => Some(test),
+                BlockKind::While(each) => Some(&*each.test),
+                _ => None,
+            };
+            if test.is_some_and(|test| self.is_too_long(loss.file, loss.scope, test)) {
+                found = true;
+            } else if block.kind.is_conditional() && !is_around(block) {
+                return false;
+            }
+        }
+        found
+    }
+
+    /// `len(xs) > n`, alone or with nothing more than `n` itself: `n and len(xs) > n`.
+    fn is_too_long(&self, file: FileId, scope: ScopeId, test: &'p Expr) -> bool {
+        const OPS: &[CmpOp] = &[CmpOp::Gt, CmpOp::GtE, CmpOp::Eq];
+        let Expr::BoolOp(each) = test else { return self.compares_length(file, scope, test, OPS) };
+        let Some(limit) = each.values.iter().find(|value| self.compares_length(file, scope, value, OPS)) else { return false };
+        let source = self.flow.models.of(file).source;
+        let sides: Vec<&str> = match limit {
+            Expr::Compare(limit) => {
+                std::iter::once(&*limit.left).chain(&*limit.comparators).map(|side| source.slice(side.range())).collect()
+            }
+            _ => Vec::new(),
+        };
+        let is_limit = |value: &Expr| match value {
+            Expr::Compare(value) => sides.contains(&source.slice(value.left.range())),
+            value => sides.contains(&source.slice(value.range())),
+        };
+        each.op.is_and() && each.values.iter().all(is_limit)
     }
 
     /// A local of a function that is called again and again, kept nowhere else.

@@ -43,6 +43,8 @@ impl<'a> Facts<'a> {
         };
         for module in census.modules() {
             let file = module.file.as_deref().and_then(|file| sources.path(file));
+            // A program may have any name; a module of another ending is no source.
+            let file = file.filter(|file| module.name == "__main__" || file.extension().is_some_and(|ending| ending == "py"));
             if let Some(file) = &file {
                 facts.files.entry(module.name.clone()).or_insert_with(|| file.clone());
                 if !is_library(file) && !facts.entries.contains(file) {

@@ -104,7 +104,10 @@ fn with_unread(mut answer: Answer) -> Answer {
 }
 
 fn culprit(holder: HolderGrowth, answer: Answer, in_library: bool, sources: &Sources) -> Culprit {
-    let Answer { statements, reason, .. } = answer;
+    let Answer { mut statements, reason, .. } = answer;
+    // `n += 1` makes no tensor and no object of a class any longer.
+    let is_text = ["str", "bytes", "bytearray", "tuple"].contains(&holder.kind.as_str());
+    statements.retain(|statement| statement.kind != Kind::Extend || holder.len.is_some() || is_text);
     let standing = standing(&holder, &statements, reason);
     let files: HashSet<&Path> = statements.iter().map(|statement| statement.site.file.as_path()).collect();
     let mut changed: Vec<PathBuf> = files.into_iter().filter(|file| sources.has_changed(file)).map(Path::to_owned).collect();

@@ -111,11 +111,8 @@ impl Census {
         };
         let mut grown = HashMap::new();
         for node in &now.nodes {
-            let Ok(at) = before.nodes.binary_search_by_key(&node.address, |old| old.address) else { continue };
-            let old = before.nodes[at];
-            if before.kinds.get(old.kind as usize) != now.kinds.get(node.kind as usize) {
-                continue;
-            }
+            let kind = now.kinds.get(node.kind as usize).map_or("", String::as_str);
+            let Some(old) = before.same(node.address, kind, node.parent) else { continue };
             let difference = |now: u64, old: u64| i64::try_from(now).unwrap_or(i64::MAX) - i64::try_from(old).unwrap_or(i64::MAX);
             let this = Grown {
                 len: old.len.zip(node.len),
@@ -180,7 +177,7 @@ impl Census {
                 holders.extend(self.holder(example, len, Some(this.count), this.bytes, alike));
                 continue;
             }
-            match news.get(&id).filter(|_| this.more() == 0) {
+            match news.get(&id) {
                 None => holders.extend(self.holder(id, this.len, Some(this.count), this.weight(), 1)),
                 Some(new) if new.len() <= APART => {
                     holders.extend(new.iter().filter_map(|(id, bytes)| self.holder(*id, None, None, *bytes, 1)));
@@ -228,7 +225,7 @@ impl Census {
     fn new_below(&self, before: &Summary, candidates: &[(ObjectId, Grown)]) -> HashMap<ObjectId, Vec<(ObjectId, i64)>> {
         let open: HashMap<ObjectId, i64> = candidates
             .iter()
-            .filter(|(_, grown)| grown.more() == 0 && !grown.is_spread())
+            .filter(|(id, grown)| self.is_attributes(*id) || grown.more() == 0 && !grown.is_spread())
             .map(|(id, grown)| (*id, grown.bytes - grown.below))
             .collect();
         let mut below: HashMap<ObjectId, Vec<(ObjectId, i64)>> = HashMap::new();
@@ -238,7 +235,8 @@ impl Census {
         let objects = self.objects();
         let mut new: Vec<u64> = vec![0; objects.len()];
         for id in objects.ids().rev() {
-            if before.nodes.binary_search_by_key(&objects.address(id), |node| node.address).is_ok() {
+            let kind = self.kind(id).map_or("", |kind| &kind.name);
+            if before.same(objects.address(id), kind, self.parent_address(id)).is_some() {
                 continue;
             }
             let bytes = new[id.0 as usize].saturating_add(objects.size(id));
@@ -273,8 +271,11 @@ fn example(
     }
 }
 
-/// Our own marks, and what the interpreter keeps for itself.
+/// Our own marks, and what the interpreter keeps for itself; what classes remember of `isinstance` is that, too.
 fn is_noise(path: &Path) -> bool {
+    if path.steps.iter().any(|step| step.kind == "_abc._abc_data") {
+        return true;
+    }
     match &path.root {
         Place::Module { name, .. } => ["_lowtide", "lowtide"].iter().any(|own| name.split('.').next() == Some(own)),
         Place::Interpreter | Place::Type => true,

@@ -1,6 +1,7 @@
 //! What is kept of a census to compare a later one with: totals by type, and what holds something.
 
 use crate::census::{Census, Total};
+use crate::walk::{ObjectId, Parent};
 use std::collections::HashMap;
 
 /// Objects that are kept at most, those that hold most.
@@ -13,6 +14,8 @@ const WORTH: u64 = 1024;
 pub struct Node {
     /// Where it is: as long as it lives, its name.
     pub address: u64,
+    /// Where the object is that holds it, 0 for none: what is no container and lies in another's place is another.
+    pub parent: u64,
     /// Its type, by its position among the types.
     pub kind: u32,
     /// `len()`, for a container.
@@ -36,7 +39,26 @@ pub struct Summary {
     pub garbage: (u64, u64),
 }
 
+impl Summary {
+    /// The same object, where it was there. An address is given to others again: the type must be the same, and of what is no
+    /// container who holds it, too.
+    pub(super) fn same(&self, address: u64, kind: &str, parent: u64) -> Option<&Node> {
+        let at = self.nodes.binary_search_by_key(&address, |node| node.address).ok()?;
+        let node = self.nodes.get(at)?;
+        let is_same = self.kinds.get(node.kind as usize).is_some_and(|old| old == kind);
+        (is_same && (node.len.is_some() || node.parent == parent)).then_some(node)
+    }
+}
+
 impl Census {
+    /// Where the object is that led to another; 0 where a root did.
+    pub(super) fn parent_address(&self, id: ObjectId) -> u64 {
+        match self.objects().parent(id) {
+            Parent::Object(parent) => self.objects().address(parent),
+            Parent::Root(_) => 0,
+        }
+    }
+
     /// What to keep of it.
     #[must_use]
     pub fn summary(&self) -> Summary {
@@ -62,7 +84,8 @@ impl Census {
             let is_container = self.kind(id).is_some_and(|kind| kind.kind.is_container());
             if is_container || own.bytes >= WORTH {
                 let address = self.objects().address(id);
-                nodes.push(Node { address, kind, len: self.len_of(id), count: own.count, bytes: own.bytes });
+                let parent = self.parent_address(id);
+                nodes.push(Node { address, parent, kind, len: self.len_of(id), count: own.count, bytes: own.bytes });
             }
         }
         if nodes.len() > NODES {

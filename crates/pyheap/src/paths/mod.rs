@@ -8,7 +8,7 @@ mod text;
 pub use names::{Function, Place, Step, StepName};
 
 use crate::census::Census;
-use crate::types::Type;
+use crate::types::{Kind, Type};
 use crate::visit::{self, Label, Sink};
 use crate::walk::{ObjectId, Parent, Root};
 use names::Link;
@@ -77,6 +77,10 @@ impl Census {
     /// Whether a dict is where an instance, class or module keeps its attributes: what is in it has names of its own.
     pub(crate) fn is_attributes(&self, id: ObjectId) -> bool {
         let Parent::Object(parent) = self.objects().parent(id) else { return false };
+        // Not to be asked of each dict in a list of millions: the answer would have to be looked for.
+        if self.kind(parent).is_none_or(|kind| kind.kind.is_container() || kind.kind == Kind::Tuple) {
+            return false;
+        }
         self.label(parent, id) == Some(Label::Named("__dict__"))
     }
 

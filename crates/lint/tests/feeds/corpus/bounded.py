@@ -9,11 +9,16 @@
 #? fixed: instance:train.py:Loop .last = dict
 #? deleted: instance:train.py:Loop .gone = list
 #? trimmed: instance:train.py:Loop .trimmed = list
+#? flagged: instance:train.py:Loop .flagged = list
+#? nested: instance:train.py:Loop .nested = list
+#? optional: instance:train.py:Loop .optional = list
+#? chosen: instance:train.py:Loop .chosen = list
 #? unbounded: module:train.py endless = deque
 from collections import OrderedDict, deque
 
 ring = deque(maxlen=100)
 endless = deque(maxlen=None)
+LIMIT = 10
 
 
 class Loop:
@@ -28,6 +33,7 @@ class Loop:
         self.last = {}
         self.gone = []
         self.trimmed = []
+        self.flagged, self.nested, self.optional, self.chosen = [], [], [], []
 
     def step(self, i, x):
         ring.append(x)  # <- ring bounded
@@ -48,6 +54,21 @@ class Loop:
         self.trimmed.append(x)  # <- trimmed bounded
         while len(self.trimmed) > 3:
             self.trimmed.pop(0)
+
+        self.flagged.append(x)  # <- flagged maybe
+        if self.last and len(self.flagged) > 3:
+            self.flagged.pop(0)
+        self.nested.append(x)  # <- nested maybe
+        if self.last:
+            if len(self.nested) > 3:
+                self.nested.pop(0)
+        self.optional.append(x)  # <- optional bounded
+        if LIMIT is not None and len(self.optional) > LIMIT:
+            self.optional.pop(0)
+        if self.last:
+            self.chosen.append(x)  # <- chosen bounded
+            if len(self.chosen) > 3:
+                self.chosen.pop(0)
 
     def epoch_end(self, verbose):
         self.outputs.clear()
