@@ -8,10 +8,10 @@ use lowtide_remote::{Image, Process};
 
 /// More interpreters than any program has.
 const INTERPRETERS: usize = 256;
-/// More threads than the kernel allows by default.
+/// More threads than the kernel allows by default, in all interpreters.
 const THREADS: usize = 1 << 16;
-/// Deeper than any stack that CPython allows.
-const DEPTH: usize = 1 << 17;
+/// More frames than the stacks of all threads have, unless somebody has made all of this up.
+const FRAMES: usize = 1 << 17;
 
 /// A CPython.
 #[derive(Clone, Debug)]
@@ -93,37 +93,45 @@ impl Python {
         let read = Reader { image, layout: &self.layout };
         let first = read.pointer(self.runtime + self.layout.interpreters_head);
         let addresses = chain(first, INTERPRETERS, |address| read.pointer(address.checked_add(self.layout.interp_next)?));
+        let (mut threads_left, mut frames_left) = (THREADS, FRAMES);
         let interpreter = |address: u64| {
             let modules = read.pointer(address.checked_add(self.layout.interp_modules)?)?;
             let collector = offsets::collector(&self.layout, self.runtime, address);
-            Some(Interpreter { address, modules, collector, threads: threads(read, address) })
+            Some(Interpreter {
+                address,
+                modules,
+                collector,
+                threads: threads(read, address, &mut threads_left, &mut frames_left),
+            })
         };
         addresses.into_iter().filter_map(interpreter).collect()
     }
 }
 
-fn threads(read: Reader<'_>, interpreter: u64) -> Vec<Thread> {
+fn threads(read: Reader<'_>, interpreter: u64, left: &mut usize, frames_left: &mut usize) -> Vec<Thread> {
     let layout = read.layout;
     let first = interpreter.checked_add(layout.interp_threads).and_then(|at| read.pointer(at));
-    let mut addresses = chain(first, THREADS, |address| read.pointer(address.checked_add(layout.thread_next)?));
+    let mut addresses = chain(first, *left, |address| read.pointer(address.checked_add(layout.thread_next)?));
+    *left -= addresses.len();
     addresses.reverse();
     let thread = |address: u64| {
         Some(Thread {
             address,
             ident: read.image.u64(address.checked_add(layout.thread_ident)?)?,
             native: layout.thread_native.and_then(|offset| read.image.u64(address.checked_add(offset)?)),
-            frames: frames(read, address),
+            frames: frames(read, address, frames_left),
         })
     };
     addresses.into_iter().filter_map(thread).collect()
 }
 
-fn frames(read: Reader<'_>, thread: u64) -> Vec<Frame> {
+fn frames(read: Reader<'_>, thread: u64, left: &mut usize) -> Vec<Frame> {
     let mut first = thread.checked_add(read.layout.thread_frame).and_then(|at| read.pointer(at));
     if let (Some(cframe), Some(offset)) = (first, read.layout.cframe_frame) {
         first = cframe.checked_add(offset).and_then(|at| read.pointer(at));
     }
-    let addresses = chain(first, DEPTH, |address| Frame::read(read, address)?.previous);
+    let addresses = chain(first, *left, |address| Frame::read(read, address)?.previous);
+    *left -= addresses.len();
     addresses.into_iter().filter_map(|address| Frame::read(read, address)).filter(|frame| frame.code != 0).collect()
 }
 

@@ -40,8 +40,8 @@ fn own(read: Reader<'_>, kind: &Type, object: u64) -> Option<u64> {
             let inside = table == object + 64;
             basic + if inside { 0 } else { apart(table, field(32)?.checked_add(1)?.checked_mul(16)?) }
         }
-        Kind::Str => text(read, kind, object)?,
-        Kind::Int => int(read, kind, object)?,
+        Kind::Str => text(read, object)?,
+        Kind::Int => Some(int(read, kind, object)?).filter(|bytes| is_there(read, object, *bytes))?,
         Kind::ByteArray => basic + apart(field(32)?, field(24)?),
         Kind::Deque => {
             let len = read.len(object)?;
@@ -61,6 +61,11 @@ fn own(read: Reader<'_>, kind: &Type, object: u64) -> Option<u64> {
         _ if kind.item == 0 => basic,
         _ => basic + apart(object, read.len(object)?.checked_mul(kind.item)?),
     })
+}
+
+/// Whether that many bytes are mapped. Not asked for what is small, since it is asked of every object: it adds little where it lies.
+fn is_there(read: Reader<'_>, address: u64, bytes: u64) -> bool {
+    bytes <= 1 << 12 || read.image.is_mapped(address, bytes)
 }
 
 /// Digits follow the head; a subclass has its slots behind them. From 3.12 on there is always one digit.
@@ -112,22 +117,29 @@ fn blocks(left: u64, len: u64) -> u64 {
     left.min(63).saturating_add(len).div_ceil(64).max(1)
 }
 
-fn text(read: Reader<'_>, kind: &Type, object: u64) -> Option<u64> {
+fn text(read: Reader<'_>, object: u64) -> Option<u64> {
     let head = read.str_head(object)?;
     let layout = read.layout;
     let data = head.len.checked_add(1)?.checked_mul(head.kind)?;
-    let mut size = match (head.compact, head.ascii) {
-        (true, true) => return Some(layout.ascii_size + data),
-        (true, false) => layout.compact_size + data,
-        (false, _) => layout.unicode_size + data,
+    let (first, own) = match (head.compact, head.ascii) {
+        (true, true) => (object, layout.ascii_size + data),
+        (true, false) => (object, layout.compact_size + data),
+        (false, _) => (read.pointer(object + layout.unicode_size - 8)?, data),
     };
+    if !is_there(read, first, own) {
+        return None;
+    }
+    if head.compact && head.ascii {
+        return Some(own);
+    }
+    let mut size = if head.compact { own } else { layout.unicode_size + data };
     // PyCompactUnicodeObject begins, behind the ASCII part, with the length and the address of the UTF-8 form.
     let inside = if head.compact { object + layout.compact_size } else { read.pointer(object + layout.unicode_size - 8)? };
     let utf8 = read.image.u64(object + layout.ascii_size + 8)?;
     if utf8 != 0 && utf8 != inside {
-        size += read.image.u64(object + layout.ascii_size)?.min(1 << 40) + 1;
+        let len = read.image.u64(object + layout.ascii_size)?.checked_add(1)?;
+        size += if is_there(read, utf8, len) { len } else { 0 };
     }
-    let _ = kind;
     Some(size)
 }
 

@@ -36,7 +36,7 @@ pub use crate::core::Core;
 pub use copied::{Copied, How, Meeting, fits, shorter};
 pub use error::Error;
 pub use fake::Fake;
-pub use image::{Image, Trouble};
+pub use image::{Image, Trouble, prefetch};
 pub use maps::{Map, Maps, Perms};
 pub use process::Process;
 pub use source::Source;

@@ -8,6 +8,7 @@ use super::area::Areas;
 use super::glibc::Tally;
 use super::window::Window;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Tables looked up at most. A large process has some ten thousand classes.
 const TABLES: usize = 1 << 17;
@@ -46,6 +47,9 @@ impl Class {
 #[derive(Debug, Default)]
 pub struct Classes {
     by_table: HashMap<u64, Option<Id>>,
+    /// What type records say, since most classes share their bases: their names, and the records of their first bases.
+    names: HashMap<u64, Option<Rc<str>>>,
+    bases: HashMap<u64, Option<u64>>,
     classes: Vec<Class>,
 }
 
@@ -73,7 +77,7 @@ impl Classes {
         id
     }
 
-    fn read(&self, window: &mut Window<'_>, areas: Areas<'_>, table: u64) -> Option<Class> {
+    fn read(&mut self, window: &mut Window<'_>, areas: Areas<'_>, table: u64) -> Option<Class> {
         // The offset from this table's object to the whole object: not zero in tables of second bases.
         if word(window, table.checked_sub(16)?)? != 0 {
             return None;
@@ -86,14 +90,41 @@ impl Classes {
         let mut record = word(window, table - 8)?;
         let mut bases = Vec::new();
         for _ in 0..DEPTH {
-            let Some(name) = name(window, areas, record) else { break };
-            bases.push(name);
-            match first_base(window, areas, record) {
+            let Some(name) = self.name(window, areas, record) else { break };
+            bases.push(name.to_string());
+            match self.first_base(window, areas, record) {
                 Some(base) => record = base,
                 None => break,
             }
         }
         Some(Class { mangled: bases.first()?.clone(), bases, tally: Tally::default() })
+    }
+
+    fn name(&mut self, window: &mut Window<'_>, areas: Areas<'_>, record: u64) -> Option<Rc<str>> {
+        if let Some(known) = self.names.get(&record) {
+            return known.clone();
+        }
+        let found: Option<Rc<str>> = name(window, areas, record).map(Rc::from);
+        if self.names.len() < TABLES {
+            self.names.insert(record, found.clone());
+        }
+        found
+    }
+
+    /// The record of the base at the object's start: of the only base, or of the first of several.
+    fn first_base(&mut self, window: &mut Window<'_>, areas: Areas<'_>, record: u64) -> Option<u64> {
+        if let Some(known) = self.bases.get(&record) {
+            return *known;
+        }
+        // The record is itself an object: its class says whether it has bases.
+        let table = word(window, record)?;
+        let kind = word(window, table.checked_sub(8)?)?;
+        let kind = self.name(window, areas, kind)?;
+        let found = first_base(window, record, &kind);
+        if self.bases.len() < TABLES {
+            self.bases.insert(record, found);
+        }
+        found
     }
 
     /// Counts one object of the class.
@@ -125,29 +156,31 @@ fn name(window: &mut Window<'_>, areas: Areas<'_>, record: u64) -> Option<String
         return None;
     }
     // A star before the name says that it is private to its library.
-    if window.peek::<1>(at)? == *b"*" {
+    if window.far::<1>(at)? == *b"*" {
         at += 1;
     }
-    let bytes = window.bytes(at, NAME);
-    let bytes = bytes.split(|&b| b == 0).next()?;
+    let mut bytes = Vec::new();
+    while let Some([byte @ 1..=255]) = window.far(at)
+        && bytes.len() < NAME
+    {
+        bytes.push(byte);
+        at += 1;
+    }
     let plain = !bytes.is_empty() && bytes.len() < NAME && bytes.iter().all(u8::is_ascii_graphic);
-    plain.then(|| String::from_utf8(bytes.to_vec()).ok()).flatten()
+    plain.then(|| String::from_utf8(bytes).ok()).flatten()
 }
 
-/// A word far from the walk: read by itself, so that the walk's buffers stay.
+/// A word of a library.
 fn word(window: &mut Window<'_>, address: u64) -> Option<u64> {
-    window.peek(address).map(u64::from_le_bytes)
+    window.far(address).map(u64::from_le_bytes)
 }
 
-/// The record of the base at the object's start: of the only base, or of the first of several.
-fn first_base(window: &mut Window<'_>, areas: Areas<'_>, record: u64) -> Option<u64> {
-    // The record is itself an object: its class says whether it has bases.
-    let table = word(window, record)?;
-    let kind = word(window, table.checked_sub(8)?)?;
-    match name(window, areas, kind)?.as_str() {
+/// The base's record in a record of this class of records.
+fn first_base(window: &mut Window<'_>, record: u64, kind: &str) -> Option<u64> {
+    match kind {
         "N10__cxxabiv120__si_class_type_infoE" => word(window, record + 16),
         "N10__cxxabiv121__vmi_class_type_infoE" => {
-            let count = u32::from_le_bytes(window.peek(record + 20)?);
+            let count = u32::from_le_bytes(window.far(record + 20)?);
             // Each base: its record, and its offset with two flags in the low byte.
             (0..u64::from(count.min(16))).find_map(|i| {
                 let base = word(window, record + 24 + 16 * i)?;

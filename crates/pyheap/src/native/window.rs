@@ -10,6 +10,10 @@ const BUFFER: usize = 64 << 10;
 /// Buffers kept: a walk goes forward in one place and follows lists in another.
 const BUFFERS: usize = 4;
 
+/// A page, and how many are kept of what lies far from the walk: 4 MiB.
+const PAGE: usize = 4 << 10;
+const FAR: usize = 1 << 10;
+
 /// A few buffers over an [`Image`], past what it keeps.
 pub struct Window<'a> {
     image: &'a Image,
@@ -17,6 +21,8 @@ pub struct Window<'a> {
     recent: usize,
     clock: u64,
     bytes_read: u64,
+    /// Pages of [`Window::far`], each at the place that its address gives it.
+    far: Vec<Slot>,
 }
 
 struct Slot {
@@ -28,7 +34,7 @@ struct Slot {
 impl<'a> Window<'a> {
     /// Reads `image` from now on. Nothing is read yet.
     pub fn new(image: &'a Image) -> Self {
-        Window { image, slots: Vec::with_capacity(BUFFERS), recent: 0, clock: 0, bytes_read: 0 }
+        Window { image, slots: Vec::with_capacity(BUFFERS), recent: 0, clock: 0, bytes_read: 0, far: Vec::new() }
     }
 
     /// Bytes read so far.
@@ -62,6 +68,25 @@ impl<'a> Window<'a> {
         let got = self.image.read_once(address, &mut out);
         self.bytes_read += got as u64;
         (got == N).then_some(out)
+    }
+
+    /// `N` bytes at `address`, far from the walk and asked for again and again (what libraries say of their classes): from pages
+    /// of its own, so that the walk's buffers stay.
+    pub fn far<const N: usize>(&mut self, address: u64) -> Option<[u8; N]> {
+        let base = address & !(PAGE as u64 - 1);
+        if self.far.is_empty() {
+            self.far.resize_with(FAR, || Slot { base: 0, used: 0, bytes: Vec::new() });
+        }
+        let slot = &mut self.far[(base / PAGE as u64) as usize % FAR];
+        if slot.base != base || slot.bytes.is_empty() {
+            slot.base = base;
+            slot.bytes.resize(PAGE, 0);
+            let got = self.image.read_once(base, &mut slot.bytes);
+            slot.bytes.truncate(got);
+            self.bytes_read += got as u64;
+        }
+        // What lies across the end of the page.
+        slot.get(address).or_else(|| self.peek(address))
     }
 
     /// `N` bytes at `address`, `N` being small.
@@ -143,6 +168,24 @@ mod tests {
         assert_eq!(window.u64(0x40ffc), None);
         assert_eq!(window.u64(0), None);
         assert_eq!(window.u64(u64::MAX), None);
+    }
+
+    #[test]
+    fn what_is_far_is_kept_and_leaves_the_buffers_alone() {
+        let own = own();
+        let mut window = Window::new(&own);
+        assert_eq!(window.u64(0x2000), Some(0x2000));
+        let before = window.bytes_read();
+        for _ in 0..100 {
+            assert_eq!(window.far(0x30008).map(u64::from_le_bytes), Some(0x30008));
+        }
+        assert_eq!(window.bytes_read() - before, PAGE as u64);
+        assert_eq!(window.far(0x31000 - 4).map(u64::from_le_bytes), Some(0x0003_1000 << 32), "a word across two pages");
+        assert_eq!(window.far::<8>(0x41000), None);
+        assert_eq!(window.far::<8>(u64::MAX), None);
+        let before = window.bytes_read();
+        assert_eq!(window.u64(0x2008), Some(0x2008));
+        assert_eq!(window.bytes_read(), before);
     }
 
     #[test]

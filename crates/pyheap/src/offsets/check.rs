@@ -5,10 +5,17 @@ use crate::error::Version;
 use crate::read::Reader;
 use lowtide_remote::Image;
 
+/// No state of an interpreter is larger (the largest known has 375 KiB, in 3.12), and none of a thread (0.4 KiB).
+const INTERPRETER: u64 = 4 << 20;
+const THREAD: u64 = 64 << 10;
+
 /// Follows the structures of the main interpreter; gives the version that `sys` names, or what does not fit.
 pub fn fits(image: &Image, runtime: u64, layout: &Layout) -> Result<Version, &'static str> {
     let read = Reader { image, layout };
     let field = |base: u64, offset: u64| base.checked_add(offset).and_then(|at| read.pointer(at));
+    if layout.interp_size > INTERPRETER || layout.thread_size > THREAD {
+        return Err("states larger than any");
+    }
     let interpreter = field(runtime, layout.interpreters_head).ok_or("no interpreter")?;
     let thread = field(interpreter, layout.interp_threads).ok_or("no thread")?;
     if !image.is_mapped(thread, layout.thread_size) {

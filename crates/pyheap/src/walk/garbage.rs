@@ -4,6 +4,7 @@
 //! than the others of the same set give it is held by something else.
 
 use super::worker::Shared;
+use crate::size;
 use crate::types::Types;
 use crate::visit::{self, Label, Sink};
 use std::collections::HashMap;
@@ -33,10 +34,12 @@ impl Sink for Count<'_> {
 
 /// Splits them.
 pub fn split(shared: Shared<'_>, unseen: Vec<u64>) -> Split {
-    let Shared { read, types, .. } = shared;
+    let Shared { read, types, claims, .. } = shared;
     let mut inside: HashMap<u64, u32> = unseen.iter().map(|object| (*object, 0)).collect();
     for object in &unseen {
-        if let Some(kind) = kind(types, read, *object) {
+        if let Some(kind) = kind(types, read, *object)
+            && claims.claim(size::size(read, kind, *object), *object)
+        {
             visit::visit(read, kind, *object, &mut Count(&mut inside));
             // An instance holds its class, if that was made at run time.
             Count(&mut inside).edge(kind.address, Label::Item);

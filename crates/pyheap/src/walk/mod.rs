@@ -6,6 +6,7 @@
 //! have been followed to the end: first modules and the locals of frames, then stacks, thread states, types, interpreters, and at
 //! last what only the collector's lists know.
 
+mod claims;
 mod garbage;
 mod lists;
 mod objects;
@@ -21,11 +22,12 @@ use crate::python::Python;
 use crate::read::Reader;
 use crate::types::Types;
 use crate::visit::{Label, Sink};
+use claims::Claims;
 use lowtide_remote::Image;
 use objects::Found;
 use seen::Seen;
 use std::sync::atomic::{AtomicU32, Ordering};
-use worker::{Output, Shared, Worker};
+use worker::{Shared, Worker};
 
 /// Objects that a thread visits at a time.
 const STRETCH: u32 = 1024;
@@ -48,11 +50,11 @@ pub struct Walked {
 /// Walks all objects. The target must be still, and its collector not running.
 ///
 /// # Errors
-/// Where the collector's lists are broken.
+/// Where the collector's lists are broken, or objects claim more memory than there is.
 pub fn walk(image: &Image, python: &Python, threads: usize) -> Result<Walked, Error> {
     let read = Reader { image, layout: &python.layout };
-    let (types, seen) = (Types::default(), Seen::new());
-    let shared = Shared { read, types: &types, seen: &seen };
+    let (types, seen, claims) = (Types::default(), Seen::new(), Claims::new(image));
+    let shared = Shared { read, types: &types, seen: &seen, claims: &claims };
     let mut walk = Walk {
         shared,
         python,
@@ -67,6 +69,7 @@ pub fn walk(image: &Image, python: &Python, threads: usize) -> Result<Walked, Er
     walk.types();
     walk.interpreters();
     let tracked = walk.tracked()?;
+    claims.check()?;
     let Walk { objects, roots, .. } = walk;
     Ok(Walked { types, objects, roots, tracked })
 }
@@ -220,19 +223,13 @@ impl<'a> Walk<'a> {
             if self.threads > 1 && end - self.done >= WORTH_A_THREAD {
                 self.level_together(end);
             } else {
-                let output = self.worker.expand(&self.objects, self.done..end);
-                self.take(output);
+                for start in (self.done..end).step_by(STRETCH as usize) {
+                    let output = self.worker.expand(&self.objects, start..(start + STRETCH).min(end));
+                    self.objects.append(&output);
+                    self.worker.reuse(output);
+                }
             }
             self.done = end;
-        }
-    }
-
-    fn take(&mut self, output: Output) {
-        for size in output.sizes {
-            self.objects.push_size(size);
-        }
-        for found in output.found {
-            self.objects.push(found);
         }
     }
 
@@ -264,7 +261,7 @@ impl<'a> Walk<'a> {
         });
         outputs.sort_unstable_by_key(|(start, _)| *start);
         for (_, output) in outputs {
-            self.take(output);
+            self.objects.append(&output);
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Columns instead of records: 20 bytes per object, since there may be tens of millions.
 
+use super::worker::Output;
 use crate::types::TypeId;
 use std::collections::HashMap;
 
@@ -106,6 +107,18 @@ impl Objects {
         if parent & ROOT == 0 { Parent::Object(ObjectId(parent)) } else { Parent::Root(parent & !ROOT) }
     }
 
+    /// Adds what a stretch gave: the sizes of its objects, and the objects that it found.
+    pub(super) fn append(&mut self, output: &Output) {
+        for size in &output.sizes {
+            self.push_size(*size);
+        }
+        let room = LIMIT.saturating_sub(self.addresses.len());
+        let found = &output.found[..output.found.len().min(room)];
+        self.addresses.extend(found.iter().map(|found| found.address));
+        self.kinds.extend(found.iter().map(|found| found.kind));
+        self.parents.extend(found.iter().map(|found| found.parent));
+    }
+
     /// Numbers an object; nothing happens where there is no number left.
     pub(super) fn push(&mut self, found: Found) {
         if self.addresses.len() < LIMIT {
@@ -116,7 +129,7 @@ impl Objects {
     }
 
     /// The size of the next object without one.
-    pub(super) fn push_size(&mut self, size: u64) {
+    fn push_size(&mut self, size: u64) {
         let id = self.sizes.len() as u32;
         self.sizes.push(u32::try_from(size).unwrap_or(u32::MAX));
         if size >= u64::from(u32::MAX) {

@@ -32,6 +32,16 @@ impl Seen {
         bits[word].load(Ordering::Relaxed) & bit != 0
     }
 
+    /// Has the processor bring near what tells whether an address was seen.
+    #[inline]
+    pub fn prefetch(&self, address: u64) {
+        if let Some(table) = self.top.get((address >> 32) as usize).and_then(OnceLock::get)
+            && let Some(bits) = table[(address >> 16) as usize % ENTRIES].get()
+        {
+            lowtide_remote::prefetch(&raw const bits[place(address).0]);
+        }
+    }
+
     /// Notes an address; whether it is new.
     #[inline]
     pub fn set(&self, address: u64) -> bool {

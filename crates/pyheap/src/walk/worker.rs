@@ -1,5 +1,6 @@
 //! One thread of a walk: visits a stretch of objects, and gathers what they refer to.
 
+use super::claims::Claims;
 use super::objects::{Found, ObjectId, Objects};
 use super::seen::Seen;
 use crate::offsets::fixed;
@@ -11,6 +12,12 @@ use std::ops::Range;
 
 /// The count of references that immortal objects have (3.12); no other has as many.
 const MOST_REFERENCES: u64 = 1 << 32;
+/// A reference is looked at so many references after it was found, and an object visited so many objects after that was
+/// announced: most of a walk's time is waiting for memory, so it is told early what will be wanted (measured: a quarter less).
+const AHEAD: usize = 16;
+const VISITS: u32 = 8;
+/// Memory is claimed by so many bytes at a time.
+const CLAIM: u64 = 1 << 20;
 
 /// What the threads share.
 #[derive(Clone, Copy)]
@@ -18,6 +25,7 @@ pub struct Shared<'a> {
     pub read: Reader<'a>,
     pub types: &'a Types,
     pub seen: &'a Seen,
+    pub claims: &'a Claims,
 }
 
 /// What one stretch gave.
@@ -32,28 +40,63 @@ pub struct Worker<'a> {
     shared: Shared<'a>,
     cache: Cache<'a>,
     parent: u32,
+    ahead: Ahead,
     output: Output,
+    /// Bytes of objects that were not claimed yet.
+    unclaimed: u64,
+    /// Whether nothing is believed any more.
+    lied_to: bool,
 }
 
 impl<'a> Worker<'a> {
     pub fn new(shared: Shared<'a>) -> Self {
-        Self { shared, cache: Cache::new(shared.types, shared.read), parent: 0, output: Output::default() }
+        Self {
+            shared,
+            cache: Cache::new(shared.types, shared.read),
+            parent: 0,
+            ahead: Ahead::default(),
+            output: Output::default(),
+            unclaimed: 0,
+            lied_to: false,
+        }
     }
 
     /// Visits a stretch of objects.
     pub fn expand(&mut self, objects: &Objects, stretch: Range<u32>) -> Output {
         let Shared { read, types, .. } = self.shared;
-        for id in stretch {
+        for id in stretch.clone() {
             let (address, kind) = (objects.address(ObjectId(id)), objects.kind(ObjectId(id)));
-            let Some(kind) = types.get(kind) else {
+            if id + VISITS < stretch.end {
+                read.image.prefetch(objects.address(ObjectId(id + VISITS)));
+            }
+            let Some(kind) = types.get(kind).filter(|_| !self.lied_to) else {
                 self.output.sizes.push(0);
                 continue;
             };
-            self.output.sizes.push(size::size(read, kind, address));
+            let size = size::size(read, kind, address);
+            self.output.sizes.push(size);
+            self.claim(size, address);
             self.parent = id;
             visit::visit(read, kind, address, self);
         }
+        for _ in 0..AHEAD {
+            self.refer(Reference::default());
+        }
         std::mem::take(&mut self.output)
+    }
+
+    /// Takes an output's memory back for the next one.
+    pub fn reuse(&mut self, mut output: Output) {
+        output.found.clear();
+        output.sizes.clear();
+        self.output = output;
+    }
+
+    fn claim(&mut self, size: u64, object: u64) {
+        self.unclaimed = self.unclaimed.saturating_add(size);
+        if self.unclaimed >= CLAIM {
+            self.lied_to = !self.shared.claims.claim(std::mem::take(&mut self.unclaimed), object);
+        }
     }
 
     /// The type of an object that nobody has seen, if it is one.
@@ -85,25 +128,53 @@ impl<'a> Worker<'a> {
         Some(kind)
     }
 
-    fn add(&mut self, address: u64, kind: TypeId) {
-        if self.shared.seen.set(address) {
-            self.output.found.push(Found { address, kind, parent: self.parent });
+    /// Notes a reference, and takes up the one that was noted `AHEAD` references ago.
+    #[inline]
+    fn refer(&mut self, new: Reference) {
+        let Shared { read, seen, .. } = self.shared;
+        if new.target != 0 {
+            seen.prefetch(new.target);
+            read.image.prefetch(new.target);
+        }
+        let place = self.ahead.next % AHEAD;
+        self.ahead.next += 1;
+        let old = std::mem::replace(&mut self.ahead.references[place], new);
+        let kind = match old.guess {
+            None => self.new_object(old.target),
+            Some(label) => self.likely_object(old.target, label),
+        };
+        if let Some(kind) = kind
+            && seen.set(old.target)
+        {
+            self.output.found.push(Found { address: old.target, kind, parent: old.parent });
         }
     }
+}
+
+/// A reference that is waiting to be looked at.
+#[derive(Clone, Copy, Default)]
+struct Reference {
+    target: u64,
+    parent: u32,
+    /// The label of one that was guessed.
+    guess: Option<Label>,
+}
+
+/// References that were noted and not yet looked at: meanwhile the processor fetches what they lead to.
+#[derive(Default)]
+struct Ahead {
+    references: [Reference; AHEAD],
+    next: usize,
 }
 
 impl Sink for Worker<'_> {
     #[inline]
     fn edge(&mut self, target: u64, _: Label) {
-        if let Some(kind) = self.new_object(target) {
-            self.add(target, kind);
-        }
+        self.refer(Reference { target, parent: self.parent, guess: None });
     }
 
     fn guess(&mut self, word: u64, label: Label) {
-        if let Some(kind) = self.likely_object(word, label) {
-            self.add(word, kind);
-        }
+        self.refer(Reference { target: word, parent: self.parent, guess: Some(label) });
     }
 }
 

@@ -15,6 +15,7 @@ use crate::source::Source;
 use store::{CLUSTER, Cluster, END, Store, WHOLE};
 
 pub(crate) use store::PAGE;
+pub use store::prefetch;
 
 /// Most bytes that are copied out at once: a list of a hundred million objects fits.
 const BYTES_LIMIT: usize = 1 << 30;
@@ -227,10 +228,20 @@ impl Image {
         Some(bytes)
     }
 
+    /// Has the processor bring bytes near that will be looked at soon, if they have been read already.
+    #[inline]
+    pub fn prefetch(&self, address: u64) {
+        self.store.prefetch(address);
+    }
+
     /// Reads past the store, for a look at each byte once: gives how many bytes from `address` on were read, nothing of
-    /// which is kept. It stops at the end of the map and at an unreadable page.
+    /// which is kept. It stops at the end of the map and at an unreadable page. What is in the store already comes from there.
     #[must_use]
     pub fn read_once(&self, address: u64, out: &mut [u8]) -> usize {
+        if let Some(kept) = self.store.get(address).and_then(|cluster| self.store.slice(cluster, address, out.len())) {
+            out.copy_from_slice(kept);
+            return out.len();
+        }
         let Some(map) = self.maps.find(address).filter(|map| map.is_readable()) else { return 0 };
         let len = usize::try_from(map.end - address).unwrap_or(usize::MAX).min(out.len());
         let mut done = 0;
@@ -251,6 +262,12 @@ impl Image {
     /// Whether all of these addresses are in readable maps.
     #[must_use]
     pub fn is_mapped(&self, address: u64, len: u64) -> bool {
+        // What was read as a whole is mapped: most are asked for right after that.
+        if address as usize % CLUSTER + usize::try_from(len).unwrap_or(CLUSTER) <= CLUSTER
+            && self.store.get(address).is_some_and(|cluster| cluster.pages == WHOLE)
+        {
+            return true;
+        }
         let Some(end) = address.checked_add(len) else { return false };
         let mut at = address;
         for map in self.maps.overlapping(address..end).take_while(|map| map.is_readable()) {

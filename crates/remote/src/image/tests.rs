@@ -13,6 +13,19 @@ fn pattern(len: usize) -> Vec<u8> {
 }
 
 #[test]
+fn what_was_kept_is_not_read_again_to_be_looked_at_once() {
+    let image = Fake::new().segment(0x1_0000, vec![7; 0x2_0000]).image();
+    assert_eq!(image.u8(0x1_0000), Some(7));
+    let before = image.bytes_read();
+    let mut out = [0; 16];
+    assert_eq!((image.read_once(0x1_0008, &mut out), out), (16, [7; 16]));
+    assert_eq!(image.bytes_read(), before);
+    assert_eq!(image.read_once(0x2_0008, &mut out), 16);
+    assert_eq!(image.bytes_read(), before + 16, "not kept: read, and not kept");
+    assert!(image.is_mapped(0x1_0000, 0x2_0000) && !image.is_mapped(0x1_fff8, 0x1_0009));
+}
+
+#[test]
 fn words_bytes_and_texts_are_read() {
     let image = Fake::new().segment(0x7000_0000_1000, pattern(300_000)).word(0x7000_0000_1008, 0x1122_3344_5566_7788).image();
     assert_eq!(image.u64(0x7000_0000_1008), Some(0x1122_3344_5566_7788));
