@@ -16,7 +16,7 @@ from statistics import median
 
 from answer import Answer, middle_and_spread
 from processes import attached, cpu_seconds, family, status_bytes
-from psutil_python import psutil_python
+from rivals import rivals_python
 
 HERE = Path(__file__).resolve().parent
 SIZES = (1, 30, 200)
@@ -38,7 +38,7 @@ ABOUT = (
 
 def one_size(lowtide: Path, programs: Path, count: int) -> dict:
     """All of them on so many processes."""
-    loop = [str(psutil_python()), str(HERE / "psutil_loop.py")]
+    loop = [str(rivals_python()), str(HERE / "psutil_loop.py")]
     with family(count, MIB_EACH) as pid, attached(lowtide, pid) as watcher:
         time.sleep(EAGER_S)
         ours = [str(programs / "collector"), str(pid), str(SECONDS)]

@@ -1,4 +1,4 @@
-"""A Python that has psutil: a virtual environment in the user's cache folder, as scripts/venv.py makes one for the tests."""
+"""A Python that has what lowtide is measured beside: a virtual environment in the cache folder, as scripts/venv.py makes one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 
 
-def psutil_python() -> Path:
+def rivals_python() -> Path:
     """Its path. Made under a temporary name and renamed when it is complete; every clone finds it again."""
     key = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()[:12]
     target = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lowtide" / f"bench-{key}"
@@ -32,3 +32,8 @@ def psutil_python() -> Path:
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return python
+
+
+def site_packages() -> str:
+    """Where its packages lie, for a Python of the same version."""
+    return str(next((rivals_python().parent.parent / "lib").glob("python*/site-packages")))

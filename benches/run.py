@@ -39,6 +39,10 @@ def commands(torch: str) -> dict[str, tuple[str, list[str]]]:
             [sys.executable, str(HERE / "slow_down.py"), "--lowtide", str(PROGRAMS / "lowtide"), "--torch", torch],
         ),
         "marks": ("What marks cost the program", [sys.executable, str(HERE / "marks.py"), "--torch", torch]),
+        "heap": (
+            "A look into a heap",
+            [sys.executable, str(HERE / "heap.py"), "--lowtide", str(PROGRAMS / "lowtide"), "--torch", torch],
+        ),
         "recording": ("A day's recording", [str(PROGRAMS / "recording")]),
         "over-time": ("The live verdict over time", [str(PROGRAMS / "over_time")]),
         "verdicts": ("Analysis and verdicts on recorded traces", [str(PROGRAMS / "verdicts")]),
@@ -101,7 +105,7 @@ def main() -> None:
     if not names:
         sys.exit(f"no bench begins with {args.only}; there are {', '.join(commands(''))}")
     build()
-    benches = commands(python_with_torch() if {"slow-down", "marks"} & set(names) else "")
+    benches = commands(python_with_torch() if {"slow-down", "marks", "heap"} & set(names) else "")
     broken = []
     for name in names:
         title, command = benches[name]
