@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Look into every zoo program with `lowtide heap`, twice, and judge whom it accuses: holder and line.
 
-    python3 zoo/heaps.py [--pythons PY,PY] [--only 10_val,22] [--variants leak,fixed] [--diff 10] [--publish]
+    python3 zoo/heaps.py [--pythons PY,PY] [--only 10_val,22] [--variants leak,fixed] [--diff 8] [--publish]
 
 One program at a time, without marks, from outside. It resumes: a result is kept in zoo/results/heaps/ until the program,
 zoolib.py or the lowtide binary changes. Exits with 1 where anything is wrong.
@@ -30,7 +30,8 @@ from truth import Log, Truth, load_log, load_truth
 
 RIGHT, WRONG, NONE = "right", "wrong", "-"
 READY_S = 120.0  # for a program to come up
-WARM_S = 5.0  # of training before the first look: the first steps of a run import, allocate and fill what stays
+WARM_S = 4.0  # of training before the first look: the first steps of a run import, allocate and fill what stays
+MAX_PAUSE = "30s"  # the machine may be busy; how long a look takes is measured elsewhere
 RUN_S = 90.0  # the program's own limit; it is ended after the looks
 ACCUSED = ("culprit", "suspect")
 
@@ -131,7 +132,7 @@ def look(lowtide: Path, python: str, truth: Truth, variant: str, diff: float) ->
                 skipped = program.returncode == SKIPPED
                 return None, "skipped: needs a newer torch" if skipped else f"failed: it ended with {program.returncode}"
             pid = looked_at(truth, load_log(log))
-            arguments = ["heap", str(pid), "--diff", f"{diff:g}s", "--all", "--format", "json"]
+            arguments = ["heap", str(pid), "--diff", f"{diff:g}s", "--max-pause", MAX_PAUSE, "--all", "--format", "json"]
             done = subprocess.run([str(lowtide), *arguments], capture_output=True, text=True, check=False)
         finally:
             with contextlib.suppress(ProcessLookupError):
@@ -205,7 +206,7 @@ def main() -> None:
     )
     parser.add_argument("--only", default="", help="beginnings of names, separated by commas")
     parser.add_argument("--variants", default="leak,fixed")
-    parser.add_argument("--diff", type=float, default=10.0, help="seconds between the looks")
+    parser.add_argument("--diff", type=float, default=8.0, help="seconds between the looks")
     parser.add_argument("--publish", action="store_true", help="keep the table in BENCHMARKS.md")
     args = parser.parse_args()
     pythons = [found for path in dict.fromkeys(args.pythons.split(",")) if path and (found := identify(path))]

@@ -57,7 +57,7 @@ impl Memory {
     /// keep: what a list of losses costs is then what it holds. Wherever the data lies, on another device too.
     pub fn count_tensors(&self, census: &mut Census) {
         let Ok(torch) = &self.torch else { return };
-        let graphs: HashMap<u64, u64> = self.graphs.held.iter().map(|held| (held.python, held.bytes)).collect();
+        let graphs: HashMap<u64, u64> = self.graphs.held.iter().map(|held| (held.python, held.bytes + held.node_bytes)).collect();
         let held = torch.tensors.iter().filter(|tensor| tensor.held);
         let tensors: HashMap<u64, &Tensor> = held.filter_map(|tensor| Some((tensor.python?, tensor))).collect();
         let mut counted = HashSet::new();

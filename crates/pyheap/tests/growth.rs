@@ -26,6 +26,11 @@ fn growth_leads_to_the_names_that_hold_it() {
         assert!(is_named("-> .head: Node"), "{at}");
         assert!(is_named("-> .text: str"), "{at}");
         assert!(is_named("remember: _lru_cache_wrapper remember() -> <cache>: dict Some((600, 900))"), "{at}");
+        assert!(is_named("-> whole: tuple"), "{at}");
+        assert!(is_named("nothing (a cycle that waits for the garbage collector)"), "{at}");
+        let filed = growth.holders.iter().find(|holder| holder.path.to_string().contains("-> .filed: list")).expect(&at);
+        assert_eq!((filed.alike, filed.len), (12, Some((50, 75))), "one of many alike: {at}");
+        assert!(filed.bytes > 300 * 1000 && !is_named("<__dict__>"), "{at}");
         assert!(!is_named(".steady") && !is_named(".recent"), "{at}");
         let node = growth.types.iter().find(|kind| kind.name == "__main__.Node").unwrap();
         assert_eq!(node.count, 300, "{at}");

@@ -186,6 +186,11 @@ fn goes_on(facts: &Facts, at: At, before: Option<ObjectId>, step: &lowtide_pyhea
         (StepName::Attribute(name), None) => {
             Some((Root::Instance(owner?), vec![Step::Attribute { name: name.clone(), owner: None }]))
         }
+        (StepName::Key(key), Some((root, mut path))) if let Some(name) = module_attribute(&path, key) => {
+            let Some(Step::Attribute { owner, .. }) = path.pop() else { return None };
+            path.push(Step::Attribute { name, owner });
+            Some((root, path))
+        }
         (StepName::Key(_) | StepName::Index(_) | StepName::Item, Some((root, mut path)))
             if before.is_none_or(|before| is_plain(facts.census, before)) =>
         {
@@ -195,6 +200,15 @@ fn goes_on(facts: &Facts, at: At, before: Option<ObjectId>, step: &lowtide_pyhea
         // No name of the source: what it leads to may have a class of its own.
         _ => Some((Root::Instance(facts.class_of(step.id)?), Vec::new())),
     }
+}
+
+/// The attribute that an entry of a torch module's own dicts is in the source: `model._modules['head']` is written
+/// `model.head` (`torch.nn.Module.__getattr__`).
+fn module_attribute(path: &[Step], key: &str) -> Option<String> {
+    let Some(Step::Attribute { name, .. }) = path.last() else { return None };
+    let name = ["_modules", "_parameters", "_buffers"].contains(&name.as_str()).then(|| key.trim_matches('\''))?;
+    let begins = name.starts_with(|letter: char| letter.is_alphabetic() || letter == '_');
+    (begins && name.chars().all(|letter| letter.is_alphanumeric() || letter == '_')).then(|| name.to_owned())
 }
 
 /// Whether an object's items are what its class says they are: a container, or a class made from one.

@@ -114,7 +114,9 @@ fn culprit(holder: HolderGrowth, answer: Answer, in_library: bool, sources: &Sou
     changed.sort();
     let mut statements = statements.into_iter();
     let site = statements.next();
-    let others = statements.take(OTHERS).collect();
+    // Beside a line of the program, those of libraries are others' uses of the same name.
+    let own = site.as_ref().is_some_and(|site| !site.library);
+    let others = statements.filter(|other| !(own && other.library)).take(OTHERS).collect();
     Culprit { holder, holds: None, site, others, in_library, near: None, standing, changed }
 }
 
@@ -130,6 +132,11 @@ fn standing(holder: &HolderGrowth, statements: &[Statement], reason: Option<Stri
     }
     if !first.repeated && !matches!(first.kind, Kind::CollectorOff | Kind::Cache) {
         return Standing::Unknown("the line that adds to it does not run again and again, as far as the source shows".to_owned());
+    }
+    if first.kind == Kind::Assigned {
+        return Standing::Unknown(
+            "it is given a new one each time; that these grow for ever is not to be seen in the source".to_owned(),
+        );
     }
     if holder.bytes < WORTH {
         return Standing::Unknown("it grew by too little to matter; looks that are further apart tell more".to_owned());

@@ -30,9 +30,15 @@ impl Sources {
         (!made_up).then(|| self.folder.join(name))
     }
 
-    /// A file as people write it: from the folder in which the process runs, where it lies below that.
+    /// A file as people write it: from the folder in which the process runs, where it lies below that; a library's from where
+    /// libraries are installed.
     pub fn shown(&self, file: &Path) -> String {
-        file.strip_prefix(&self.folder).unwrap_or(file).display().to_string()
+        if let Ok(below) = file.strip_prefix(&self.folder) {
+            return below.display().to_string();
+        }
+        let mut parts = file.components();
+        let installed = parts.any(|part| part.as_os_str() == "site-packages" || part.as_os_str() == "dist-packages");
+        if installed { parts.as_path().display().to_string() } else { file.display().to_string() }
     }
 
     /// Whether a file was changed after the process began.

@@ -5,6 +5,7 @@
 //! new: then the new thing is named, by the way that leads to it.
 
 use super::Summary;
+use super::summary::Local;
 use crate::census::Census;
 use crate::paths::{Path, Place};
 use crate::walk::{ObjectId, Parent};
@@ -16,6 +17,10 @@ const UP: usize = 256;
 const WORTH: i64 = 4096;
 /// The part of a holder's growth that something new below it has at least to be named.
 const PART: i64 = 32;
+/// Objects between a container and one of many that grow below it.
+const WITHIN: usize = 8;
+/// Things that grew below one container that are looked at.
+const ALIKE: usize = 2000;
 /// New things below one object that are told one by one; more are told as one.
 const APART: usize = 3;
 /// Candidates whose paths are worked out.
@@ -81,6 +86,11 @@ impl Grown {
     fn is_holder(&self) -> bool {
         let unexplained = self.bytes - self.below;
         self.more() > 0 || unexplained >= WORTH.max(self.bytes / 2)
+    }
+
+    /// Whether what grew below it leaves enough unexplained for something new: an object has many attributes.
+    fn has_something_new(&self) -> bool {
+        self.bytes - self.below >= WORTH.max(self.bytes / PART)
     }
 
     /// Many that grow a little each (a dict of lists) are told as the one that holds them.
@@ -152,12 +162,18 @@ impl Census {
 
     fn holders(&self, before: &Summary, grown: &HashMap<ObjectId, Grown>) -> Vec<HolderGrowth> {
         let is_told_as_one = |id: ObjectId, this: &Grown| this.is_spread() && this.len.is_some() && !self.is_attributes(id);
-        let is_one_of_many =
-            |this: &Grown| this.above.is_some_and(|above| grown.get(&above).is_some_and(|those| is_told_as_one(above, those)));
-        let is_holder = |id: ObjectId, this: &Grown| this.is_holder() || this.is_spread() && !self.is_attributes(id);
+        let is_one_of_many = |this: &Grown| {
+            let above = |this: &Grown| this.above.and_then(|above| Some((above, *grown.get(&above)?)));
+            let chain = std::iter::successors(above(this), |(_, this)| above(this));
+            chain.take(WITHIN).any(|(id, this)| is_told_as_one(id, &this))
+        };
         let mut candidates: Vec<(ObjectId, Grown)> = grown
             .iter()
-            .filter(|(id, this)| is_holder(**id, this) && !is_one_of_many(this))
+            .filter(|(id, this)| {
+                let has_names = || this.len.is_none() || self.is_attributes(**id);
+                let may_hold = this.is_holder() || this.is_spread() || this.has_something_new() && has_names();
+                may_hold && !is_one_of_many(this)
+            })
             .map(|(id, this)| (*id, *this))
             .collect();
         candidates.sort_by_key(|(id, grown)| (std::cmp::Reverse(grown.weight()), *id));
@@ -171,13 +187,16 @@ impl Census {
         }
         let mut holders = Vec::new();
         for (id, this) in candidates {
-            let many = this.more() == 0 && is_told_as_one(id, &this);
-            if let Some((example, alike)) = example(id, grown, &inside).filter(|_| many) {
-                let len = grown.get(&example).and_then(|example| example.len);
-                holders.extend(self.holder(example, len, Some(this.count), this.bytes, alike));
-                continue;
+            if this.more() == 0 && is_told_as_one(id, &this) {
+                let many = self.alike(id, grown, &inside);
+                if !many.is_empty() {
+                    holders.extend(many);
+                    continue;
+                }
             }
             match news.get(&id) {
+                // What grew below it is told by itself.
+                None if !this.is_holder() && (this.len.is_none() || self.is_attributes(id)) => {}
                 None => holders.extend(self.holder(id, this.len, Some(this.count), this.weight(), 1)),
                 Some(new) if new.len() <= APART => {
                     holders.extend(new.iter().filter_map(|(id, bytes)| self.holder(*id, None, None, *bytes, 1)));
@@ -189,9 +208,54 @@ impl Census {
                 }
             }
         }
+        holders.extend(self.grown_locals(before));
         holders.extend(self.grown_garbage(before));
         holders.sort_by_key(|holder| (std::cmp::Reverse(holder.bytes), holder.id));
         holders
+    }
+
+    /// What grew below a container of many that grow: those with the same names on the way from it are one.
+    fn alike(
+        &self,
+        container: ObjectId,
+        grown: &HashMap<ObjectId, Grown>,
+        inside: &HashMap<ObjectId, Vec<ObjectId>>,
+    ) -> Vec<HolderGrowth> {
+        let depth = self.path(container).steps.len();
+        let mut groups: HashMap<String, (ObjectId, Grown, Grown, usize)> = HashMap::new();
+        let mut next: Vec<ObjectId> = inside.get(&container).cloned().unwrap_or_default();
+        let mut seen = 0;
+        while let Some(id) = next.pop() {
+            next.extend(inside.get(&id).into_iter().flatten());
+            let Some(this) = grown.get(&id).filter(|this| this.is_holder()) else { continue };
+            seen += 1;
+            if seen > ALIKE {
+                break;
+            }
+            let names = self.path(id).steps.iter().skip(depth).map(|step| step.name.shape()).collect();
+            let group = groups.entry(names).or_insert((id, *this, Grown::default(), 0));
+            if (this.bytes, std::cmp::Reverse(id)) > (group.1.bytes, std::cmp::Reverse(group.0)) {
+                (group.0, group.1) = (id, *this);
+            }
+            group.2.bytes += this.weight();
+            group.2.count += this.count;
+            group.3 += 1;
+        }
+        let one = |(id, example, all, alike): (ObjectId, Grown, Grown, usize)| {
+            self.holder(id, example.len, Some(all.count), all.bytes, alike)
+        };
+        groups.into_values().filter_map(one).collect()
+    }
+
+    /// Local variables that hold something else than before, and more: a sum that keeps the graphs of all that it was made from.
+    fn grown_locals(&self, before: &Summary) -> Vec<HolderGrowth> {
+        let grown = |(local, id): (Local, ObjectId)| {
+            let at = before.locals.binary_search_by_key(&local.key(), Local::key).ok()?;
+            let old = before.locals.get(at).filter(|old| old.address != local.address)?;
+            let bytes = i64::try_from(local.bytes).unwrap_or(i64::MAX).saturating_sub_unsigned(old.bytes);
+            if bytes >= WORTH { self.holder(id, None, None, bytes, 1) } else { None }
+        };
+        self.locals(&self.held()).into_iter().filter_map(grown).collect()
     }
 
     fn holder(
@@ -225,7 +289,7 @@ impl Census {
     fn new_below(&self, before: &Summary, candidates: &[(ObjectId, Grown)]) -> HashMap<ObjectId, Vec<(ObjectId, i64)>> {
         let open: HashMap<ObjectId, i64> = candidates
             .iter()
-            .filter(|(id, grown)| self.is_attributes(*id) || grown.more() == 0 && !grown.is_spread())
+            .filter(|(id, grown)| self.is_attributes(*id) || grown.more() == 0 && !(grown.is_spread() && grown.len.is_some()))
             .map(|(id, grown)| (*id, grown.bytes - grown.below))
             .collect();
         let mut below: HashMap<ObjectId, Vec<(ObjectId, i64)>> = HashMap::new();
@@ -251,23 +315,6 @@ impl Census {
             }
         }
         below
-    }
-}
-
-/// Of many that grew alike below a container, the one that grew most, down to where something was added; and how many they are.
-fn example(
-    container: ObjectId,
-    grown: &HashMap<ObjectId, Grown>,
-    inside: &HashMap<ObjectId, Vec<ObjectId>>,
-) -> Option<(ObjectId, usize)> {
-    let alike = inside.get(&container)?.len();
-    let mut at = container;
-    loop {
-        let most = |id: &&ObjectId| (grown.get(id).map_or(0, |grown| grown.bytes), std::cmp::Reverse(**id));
-        at = *inside.get(&at)?.iter().max_by_key(most)?;
-        if grown.get(&at)?.is_holder() {
-            return Some((at, alike));
-        }
     }
 }
 

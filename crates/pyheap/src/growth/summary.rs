@@ -1,7 +1,8 @@
 //! What is kept of a census to compare a later one with: totals by type, and what holds something.
 
 use crate::census::{Census, Total};
-use crate::walk::{ObjectId, Parent};
+use crate::visit::Label;
+use crate::walk::{ObjectId, Parent, Root};
 use std::collections::HashMap;
 
 /// Objects that are kept at most, those that hold most.
@@ -26,6 +27,28 @@ pub struct Node {
     pub bytes: u64,
 }
 
+/// What a local variable of a running function holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Local {
+    /// The thread, by its position.
+    pub thread: u32,
+    /// The function's code.
+    pub code: u64,
+    /// The variable, by its position.
+    pub position: u32,
+    /// The object.
+    pub address: u64,
+    /// Bytes that it holds, its own included.
+    pub bytes: u64,
+}
+
+impl Local {
+    /// What is the same at another look; that of functions that call themselves is not told apart.
+    pub(super) fn key(&self) -> (u32, u64, u32) {
+        (self.thread, self.code, self.position)
+    }
+}
+
 /// A census in brief.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Summary {
@@ -35,6 +58,8 @@ pub struct Summary {
     pub totals: Vec<(u64, u64)>,
     /// What holds something, by address.
     pub nodes: Vec<Node>,
+    /// What local variables hold, each variable once.
+    pub locals: Vec<Local>,
     /// Number and bytes of what is held by nothing but itself: cycles that wait for the collector.
     pub garbage: (u64, u64),
 }
@@ -57,6 +82,23 @@ impl Census {
             Parent::Object(parent) => self.objects().address(parent),
             Parent::Root(_) => 0,
         }
+    }
+
+    /// What local variables hold that nothing of a better rank leads to; each variable once, in the order of their keys.
+    pub(super) fn locals(&self, held: &[Total]) -> Vec<(Local, ObjectId)> {
+        let objects = self.objects();
+        let local = |id: ObjectId| {
+            let Parent::Root(root) = objects.parent(id) else { return None };
+            let Some(Root::Frame { thread, frame, label: Label::Local(position) }) = self.roots().get(root as usize) else {
+                return None;
+            };
+            let (address, bytes) = (objects.address(id), held[id.0 as usize].bytes);
+            Some((Local { thread: *thread, code: frame.code, position: *position, address, bytes }, id))
+        };
+        let mut locals: Vec<(Local, ObjectId)> = objects.ids().filter_map(local).collect();
+        locals.sort_by_key(|(local, id)| (local.key(), *id));
+        locals.dedup_by_key(|(local, _)| local.key());
+        locals
     }
 
     /// What to keep of it.
@@ -98,6 +140,7 @@ impl Census {
             kinds,
             totals: totals.into_iter().map(|total| (total.count, total.bytes)).collect(),
             nodes,
+            locals: self.locals(&held).into_iter().map(|(local, _)| local).collect(),
             garbage: (garbage.count, garbage.bytes),
         }
     }

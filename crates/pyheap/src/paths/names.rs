@@ -67,6 +67,16 @@ pub enum StepName {
     Inner(String),
 }
 
+impl StepName {
+    /// The same for all items of a container.
+    pub(crate) fn shape(&self) -> String {
+        match self {
+            Self::Key(_) | Self::Index(_) | Self::Item => "[]".to_owned(),
+            other => format!(" {other}"),
+        }
+    }
+}
+
 /// One step of a path: a name, and what it leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {

@@ -39,6 +39,8 @@ pub struct Held {
     pub tensors: u64,
     /// Bytes of storages that no tensor shares to which Python refers.
     pub bytes: u64,
+    /// Bytes of the nodes themselves.
+    pub node_bytes: u64,
 }
 
 /// The graphs, put down to the tensors that hold them.
@@ -108,13 +110,14 @@ struct Books<'a> {
 
 impl Books<'_> {
     fn hold(&mut self, tensor: u64, python: u64, node: usize) -> Held {
-        let mut held = Held { tensor, python, nodes: 0, tensors: 0, bytes: 0 };
+        let mut held = Held { tensor, python, nodes: 0, tensors: 0, bytes: 0, node_bytes: 0 };
         let mut queue = VecDeque::from([node]);
         while let Some(node) = queue.pop_front() {
             if std::mem::replace(&mut self.seen[node], true) {
                 continue;
             }
             held.nodes += 1;
+            held.node_bytes += self.torch.nodes.get(node).map_or(0, |node| node.size);
             for saved in self.graph.saved[node].iter().filter_map(|&at| self.torch.at(at)) {
                 held.tensors += u64::from(!saved.held);
                 if let Some(storage) = self.torch.storage(saved)

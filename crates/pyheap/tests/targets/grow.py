@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import gc
 import json
 import sys
 
@@ -12,6 +13,16 @@ class Node:
         self.data = bytearray(500)
 
 
+class Store:
+    def __init__(self):
+        self.filed = []
+
+
+class Cycle:
+    def __init__(self):
+        self.own, self.data = self, bytes(1000)
+
+
 class Trainer:
     def __init__(self):
         self.history = []
@@ -19,6 +30,7 @@ class Trainer:
         self.head = None
         self.text = ""
         self.steady = [0] * 1000
+        self.nodes = [Store() for _ in range(12)]
         self.recent = collections.deque(maxlen=50)
 
     def step(self, n):
@@ -28,7 +40,9 @@ class Trainer:
         self.text = self.text + "x" * 1000
         self.recent.append([n])
         self.steady[n % 1000] = n % 7
+        self.nodes[n % 12].filed.append(bytes(1000))
         remember(n)
+        Cycle()
 
 
 @functools.lru_cache(maxsize=None)
@@ -37,14 +51,16 @@ def remember(n):
 
 
 def main():
+    gc.disable()
     trainer = Trainer()
-    n = 0
+    n, whole = 0, ()
     sys.stdout.write(json.dumps({"version": sys.version.split()[0]}) + "\n")
     sys.stdout.flush()
     while True:
         for _ in range(300):
             n += 1
             trainer.step(n)
+            whole = (whole, bytes(1000))
         sys.stdout.write("done\n")
         sys.stdout.flush()
         if not sys.stdin.readline():
