@@ -161,6 +161,9 @@ def patch_loader(module):
     loader, iterator = module.DataLoader, module._BaseDataLoaderIter
     begin, following = loader.__iter__, iterator.__next__
 
+    def let_go(iteration, guarded=guarded):  # as a default: at the end of Python a module's names are gone
+        guarded(known.let_go, iteration)
+
     @wraps(begin)
     def __iter__(self):
         iteration = guarded(known.iterates, self)
@@ -168,7 +171,9 @@ def patch_loader(module):
         try:
             result._lowtide = iteration
         except AttributeError:  # an iterator of a subclass, with slots
-            pass
+            return result
+        if iteration is not None:
+            guarded(known.reads, result, iteration, let_go)
         return result
 
     @wraps(following)

@@ -10,13 +10,17 @@ MOST = 16
 class Iteration:
     """One pass over a DataLoader. Keeps neither the data nor the workers alive."""
 
-    def __init__(self, loader, steps):
+    def __init__(self, loader, steps, acts):
         self.data = weakref.ref(subject(loader))
-        self.steps = steps  # by its beginning
+        self.steps, self.acts = steps, acts  # by its beginning: those that count, and those of all optimizers
         self.moment = None  # of its beginning
         self.fetched = self.before = -1  # steps so far when its last batch was asked for, and the one before
+        self.batches = 0  # asked for
+        self.asked = 0  # when the last one was, by the order of all askings
         self.grads = False  # its last batch was asked for with gradients on
         self.epoch = False  # it is marked as an epoch
+        self.gone = False  # its reader let go of it before its end
+        self.end = None  # the moment when it did
         self.thread = 0  # who reads it
 
 
@@ -25,9 +29,24 @@ class Iterations:
 
     def __init__(self):
         self.recent = []
+        self.askings = 0
+        self.iterators = {}  # weak, by identity: those that are read
+
+    def watch(self, iterator, iteration, let_go):
+        """Has `let_go(iteration)` called when nobody holds the iterator any more, as after a `break`."""
+        key = id(iterator)
+
+        def gone(_):
+            self.iterators.pop(key, None)
+            let_go(iteration)
+
+        self.iterators[key] = weakref.ref(iterator, gone)
 
     def fetches(self, iteration, steps):
         iteration.thread = get_ident()
+        self.askings += 1
+        iteration.asked = self.askings
+        iteration.batches += 1
         if iteration.fetched == steps:
             return
         iteration.fetched = steps
@@ -36,16 +55,19 @@ class Iterations:
     def ended(self, iteration):
         self.recent = [other for other in self.recent if other is not iteration]
 
-    def trains(self, steps):
-        """The iteration whose batches the step after `steps` steps was taken on: of several, a validation inside an epoch
-        or two sets read side by side, the one that began first; None where that is known already."""
+    def trained_on(self, steps):
+        """The iteration whose batches the step after `steps` steps is taken on: the one that is an epoch; else of several, a
+        validation inside an epoch or two sets read side by side, the one that began first."""
         candidates = [iteration for iteration in self.recent if iteration.fetched == steps]
-        # What another thread reads is that thread's business, unless nobody else reads anything.
-        own = [iteration for iteration in candidates if iteration.thread == get_ident()]
-        candidates = own or candidates
-        if not candidates or any(iteration.epoch for iteration in candidates):
-            return None
-        return min(candidates, key=lambda iteration: iteration.moment[0] if iteration.moment else 0)
+        # What another thread reads is that thread's business; who let go of one, or reads it without gradients, takes no step
+        # on it: unless nobody else reads anything.
+        for likely in (lambda i: i.thread == get_ident(), lambda i: not i.gone, lambda i: i.epoch, lambda i: i.grads):
+            candidates = list(filter(likely, candidates)) or candidates
+        return min(candidates, key=lambda iteration: iteration.moment[0] if iteration.moment else 0, default=None)
+
+    def read_before(self, trains):
+        """Those that gave no batch since the one that trains gave its last: they are over, whoever still holds them."""
+        return [other for other in self.recent if other.asked < trains.asked and other.thread == trains.thread]
 
 
 class Known:

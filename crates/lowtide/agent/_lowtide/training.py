@@ -3,6 +3,7 @@
 import os
 import sys
 import weakref
+from time import monotonic_ns
 
 from .loaders import Iteration, Iterations, Known
 from .steps import BATCHES, BY_HAND, Steps
@@ -26,6 +27,8 @@ class Training:
         self.model = None  # weak: the optimizer whose parameters are those of the model
         self.parameter = None  # weak: one that it trains
         self.phase, self.phase_at = None, -1  # as marked by us, and the steps before it
+        self.phase_ns = 0  # when it began
+        self.loop = None  # the iteration that is the validation which is going on
         self.evaluates = False  # there is a model.eval(): phases come from there alone
         self.foreign = Known()  # modules that are not the model
         self.held = 0  # phases of a framework that are open: they win over what is seen inside them
@@ -34,6 +37,7 @@ class Training:
         self.trained = Known()  # data sets in whose iteration steps happened
         self.stepless = Known()  # data sets that were read to their end without one
         self.body = None  # (steps, moment) at which the loop that trains came to its end
+        self.acts = 0  # steps of all optimizers, counted or not
         self.epoch, self.epoch_at = -1, -1  # its number, and the steps before it
         self.by_hand = set()  # scopes that the user marks, and "step"
         self.usual = False  # nothing happened since the last step that another one of the same optimizer would tell more of
@@ -58,6 +62,7 @@ class Training:
             self.resume()
         if counted:
             self.step(counted)
+        self.acts += 1
         self.usual = not (self.by_hand or self.batches)
 
     def resume(self):
@@ -78,10 +83,18 @@ class Training:
             self.parameter, self.foreign = first_parameter(optimizer), Known()
 
     def epoch_of_step(self):
-        """Only where a step is taken is it known that an iteration is a training epoch; it began when it did."""
-        iteration = self.iterations.trains(self.marks.steps) if self.sees("epoch") else None
+        """Only where a step is taken is it known that an iteration is a training epoch; it began when it did. And that what
+        was read before its last batch, and not trained on, was a validation."""
+        if not self.sees("epoch") and not self.loops():
+            return
+        iteration = self.iterations.trained_on(self.marks.steps)
         data = iteration and iteration.data()
-        if data is not None:
+        if data is None:
+            return
+        for other in self.iterations.read_before(iteration):
+            if self.without_step(other):
+                self.evaluated(other, other.end or (None if iteration.epoch else iteration.moment))
+        if not iteration.epoch and self.sees("epoch"):
             self.trained.add(data)
             self.next_epoch(iteration, iteration.moment)
 
@@ -111,19 +124,21 @@ class Training:
         return trainable and (training or self.phase == "train")
 
     def enter(self, name, moment=None):
-        self.phase, self.phase_at = name, self.marks.steps
+        self.phase, self.phase_at, self.loop = name, self.marks.steps, None
+        self.phase_ns = moment[0] if moment else monotonic_ns()
         self.marks.begin("phase", name, moment=moment)
 
-    def enter_loop(self, moment=None):
+    def enter_loop(self, iteration, moment=None):
         """A validation that is only a loop begins, or began. Training ended before: with the loop that trains, if that came
         to its end since the last step, else with that step. What is between the two belongs to neither."""
         steps, end = self.body or (-1, None)
         if self.phase_at == self.marks.steps:
-            end = None  # not a step of it: it ends here
+            end = moment  # not a step of it: it ends here
         elif steps != self.marks.steps:
             end = self.marks.stepped
         self.marks.end("phase", end)
         self.enter("validation", moment)
+        self.loop = iteration
 
     def sees(self, scope):
         """Whether this scope is told from what torch does: neither the user nor a framework says it."""
@@ -133,16 +148,17 @@ class Training:
 
     def iterates(self, loader):
         """A DataLoader's iteration begins."""
-        iteration = Iteration(loader, self.marks.steps)
+        iteration = Iteration(loader, self.marks.steps, self.acts)
         data = iteration.data()
-        if data in self.trained:
+        # Without gradients nobody trains: then it is evaluated on what it is trained on, or the first step tells.
+        if data in self.trained and grads():
             if self.phase == "validation" and self.loops():
                 self.enter("train")
             # While it evaluates, the same data may be read for that: then the first step tells.
             if self.phase != "validation" and self.sees("epoch"):
                 self.next_epoch(iteration)
         elif data in self.stepless and self.loops() and self.phase == "train":
-            self.enter_loop()
+            self.enter_loop(iteration)
         # What it is may be known only later: then it began here.
         if not iteration.epoch and (self.sees("epoch") or self.loops()):
             iteration.moment = self.marks.moment()
@@ -156,6 +172,11 @@ class Training:
         iteration.before, iteration.grads = iteration.fetched, grads()
         self.iterations.fetches(iteration, self.marks.steps)
 
+    def reads(self, iterator, iteration, let_go):
+        """An iteration is read through this iterator; `let_go(iteration)` is to be called when nobody holds that any more."""
+        if self.loops():
+            self.iterations.watch(iterator, iteration, let_go)
+
     def exhausted(self, iteration):
         """An iteration came to its end."""
         self.iterations.ended(iteration)
@@ -166,16 +187,42 @@ class Training:
             self.reread.add(data)
         if not self.loops():
             return
-        if data in self.trained:
-            # One that reads ahead comes to its end before its last step.
-            if iteration.epoch and iteration.before < self.marks.steps:
-                self.body = (self.marks.steps, self.marks.moment())
-        elif self.marks.steps and iteration.steps == self.marks.steps:
-            if self.phase == "train":
-                self.enter_loop(iteration.moment)
+        if self.without_step(iteration):
+            self.evaluated(iteration)
+        # One that reads ahead comes to its end before its last step.
+        elif data in self.trained and iteration.epoch and iteration.before < self.marks.steps:
+            self.body = (self.marks.steps, self.marks.moment())
+
+    def let_go(self, iteration):
+        """Whoever read an iteration let go of it before its end."""
+        iteration.gone = True
+        if iteration not in self.iterations.recent or not self.loops() or not self.without_step(iteration):
+            return
+        if iteration.grads and self.loop is not iteration:
+            # Training may read a few batches more for its next step. That step tells.
+            iteration.end = self.marks.moment()
+        else:
+            self.evaluated(iteration)
+
+    def without_step(self, iteration):
+        """Whether an iteration is a validation, as far as it was read: no optimizer stepped meanwhile. A single batch that is
+        read with gradients on may be for anything, and so may data that are trained on."""
+        if not self.marks.steps or iteration.epoch or (iteration.steps, iteration.acts) != (self.marks.steps, self.acts):
+            return False
+        return not iteration.grads or (iteration.batches > 1 and iteration.data() not in self.trained)
+
+    def evaluated(self, iteration, end=None):
+        """A validation that is only a loop is over, since now or since a moment before."""
+        self.iterations.ended(iteration)
+        data = iteration.data()
+        if data is not None:
             self.stepless.add(data)
-            if self.phase == "validation":
-                self.enter("train")
+        began = iteration.moment
+        # One inside another is part of that.
+        if self.phase == "train" and began is not None and began[0] >= self.phase_ns:
+            self.enter_loop(iteration, began)
+        if self.loop is iteration:
+            self.enter("train", end if end is not None and end[0] >= self.phase_ns else None)
 
     def lacks_optimizer(self, iteration):
         """Whether batches have to be the steps, since no optimizer is known: what is read with gradients on, by a program

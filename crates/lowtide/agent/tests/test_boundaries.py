@@ -81,3 +81,35 @@ for epoch in range(3):
     assert all(begin > 0 for _, begin in pairs)
     if batches == 99:
         assert pairs[0][1] - pairs[0][0] > 19_000_000, pairs
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_validation_that_is_only_a_loop_and_left_before_its_end(tmp_path, inside):
+    # The train set is new each time, so that nothing but what happens tells what is what.
+    ring = run(
+        tmp_path,
+        LOG
+        + f"""
+for epoch in range(4):
+    train = DataLoader(TensorDataset(*data.tensors), batch_size=4)
+    val = DataLoader(TensorDataset(*held_out.tensors), batch_size=4)
+    says("before train" if epoch else "first")
+    for x, y in train:
+        said[:] = [one for one in said if one[0] != "last"]; says("last"); step(x, y)
+    says("loop over")
+    time.sleep(0.02)
+    says("before validation")
+    with torch.set_grad_enabled({inside}):
+        for i, (x, y) in enumerate(val):
+            if i == 0: says("first batch")
+            with torch.no_grad(): model(x)
+            time.sleep(0.02)
+            if i == 1: says("before break"); break
+    says("after break")
+    time.sleep(0.02)
+for x, y in train: step(x, y)
+""",
+    )[0]
+    before, after = times(tmp_path, "before break"), times(tmp_path, "after break")
+    assert between(marked(ring, "begin", "validation"), times(tmp_path, "before validation"), times(tmp_path, "first batch"))
+    assert between(marked(ring, "begin", "train")[1:], before, after)

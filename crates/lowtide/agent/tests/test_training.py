@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from programs import begins, run
+from programs import begins, ends, run
 
 
 def test_steps_epochs_and_phases(tmp_path):
@@ -85,6 +85,142 @@ for epoch in range(3):
     )[0]
     assert begins(ring, "epoch") == [(0, 0), (1, 10), (2, 20)]
     assert [steps for name, steps in begins(ring, "phase") if name == "validation"] == [5, 15, 25]
+
+
+#: A validation that is only a loop and left by `break`, after so many batches; as `validate(val)`.
+LEFT = {
+    "no_grad around it": """
+@torch.no_grad()
+def validate(loader, most=2):
+    for i, (x, y) in enumerate(loader):
+        model(x)
+        if i + 1 == most: break
+""",
+    "no_grad inside it": """
+def validate(loader, most=2):
+    for i, (x, y) in enumerate(loader):
+        with torch.no_grad(): model(x)
+        if i + 1 == most: break
+""",
+    "its iterator is held": """
+def validate(loader, most=2):
+    global held
+    held = iter(loader)
+    with torch.no_grad():
+        for _ in range(most): model(next(held)[0])
+""",
+}
+
+
+@pytest.mark.parametrize("how", LEFT)
+@pytest.mark.parametrize("new_data", [False, True])
+def test_a_validation_that_is_only_a_loop_and_left_before_its_end(tmp_path, how, new_data):
+    ring = run(
+        tmp_path,
+        LEFT[how]
+        + f"""
+for epoch in range(4):
+    if {new_data}:
+        train, val = (DataLoader(TensorDataset(*one.dataset.tensors), batch_size=4) for one in (train, val))
+    for i, (x, y) in enumerate(train):
+        if i == 5: break
+        step(x, y)
+    validate(val)
+for x, y in train: step(x, y)
+""",
+    )[0]
+    assert ring["steps"] == 30
+    assert begins(ring, "epoch") == [(0, 0), (1, 5), (2, 10), (3, 15), (4, 20)]
+    assert [steps for name, steps in begins(ring, "phase") if name == "validation"] == [5, 10, 15, 20]
+    # Training goes on at once; where nobody lets go of the iterator, with the next step at the latest.
+    late = {0, 1} if "held" in how else {0}
+    resumed = [steps for name, steps in begins(ring, "phase") if name == "train"]
+    assert len(resumed) == 5 and {steps % 5 for steps in resumed} <= late, resumed
+    assert ends(ring, "phase") == [5, 10, 15, 20]
+
+
+@pytest.mark.parametrize("how", LEFT)
+@pytest.mark.parametrize("before_the_step", [True, False])
+def test_one_left_before_its_end_inside_an_epoch(tmp_path, how, before_the_step):
+    ring = run(
+        tmp_path,
+        LEFT[how]
+        + f"""
+for epoch in range(3):
+    for i, (x, y) in enumerate(train):
+        if i == 4 and {before_the_step}: validate(val)
+        step(x, y)
+        if i == 4 and not {before_the_step}: validate(val)
+""",
+    )[0]
+    assert begins(ring, "epoch") == [(0, 0), (1, 10), (2, 20)]
+    at = [steps for name, steps in begins(ring, "phase") if name == "validation"]
+    # What is read between a batch and its step may belong to the step, unless it is read under no_grad and let go.
+    unclear = before_the_step and how != "no_grad around it"
+    wanted = [] if unclear else [4, 14, 24] if before_the_step else [5, 15, 25]
+    assert at == wanted
+
+
+def test_batches_that_a_step_is_taken_on_are_no_validation(tmp_path):
+    ring = run(
+        tmp_path,
+        """
+replay, seeds = DataLoader(held_out, batch_size=2), DataLoader(TensorDataset(torch.randn(40, 8)), batch_size=1)
+for epoch in range(2):
+    for x, y in train:
+        for i, (a, b) in enumerate(replay):
+            loss_of(model(a), b).backward()
+            if i == 2: break
+        next(iter(seeds))
+        step(x, y)
+""",
+    )[0]
+    assert ring["steps"] == 20
+    assert begins(ring, "phase") == [("train", 0)]
+    assert begins(ring, "epoch") == [(0, 0), (1, 10)]
+
+
+def test_steps_that_are_not_counted_are_steps_all_the_same(tmp_path):
+    ring = run(
+        tmp_path,
+        """
+other = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    for x, y in train: step(x, y)
+    for x, y in val: step(x, y, other)
+""",
+        LOWTIDE_STEP="1",
+    )[0]
+    assert (ring["steps"], begins(ring, "phase")) == (30, [("train", 0)])
+
+
+def test_an_evaluation_on_what_is_trained_on(tmp_path):
+    ring = run(
+        tmp_path,
+        """
+for epoch in range(3):
+    for x, y in train: step(x, y)
+    with torch.no_grad():
+        for x, y in train: model(x)
+""",
+    )[0]
+    assert begins(ring, "epoch") == [(0, 0), (1, 10), (2, 20)]
+    assert [steps for name, steps in begins(ring, "phase") if name == "validation"] == [10, 20, 30]
+
+
+def test_a_look_at_the_data_before_training_is_no_epoch(tmp_path):
+    ring = run(
+        tmp_path,
+        """
+x, y = next(iter(val))
+for epoch in range(2):
+    for x, y in train: step(x, y)
+    with torch.no_grad():
+        for x, y in val: model(x); break
+""",
+    )[0]
+    assert begins(ring, "epoch") == [(0, 0), (1, 10)]
+    assert [steps for name, steps in begins(ring, "phase") if name == "validation"] == [10, 20]
 
 
 def test_two_loaders_side_by_side_are_one_epoch(tmp_path):
