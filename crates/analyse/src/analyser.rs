@@ -169,6 +169,7 @@ impl Analyser {
             progress: self.marks.progress(&who),
             phases: self.marks.phases(&who),
             epochs: self.marks.epochs(&who),
+            nodes: self.marks.nodes(&who),
             hypotheses: hypotheses::weigh(self, &assessment),
             cost: self.cost_report(),
             sampling: self.sampling(),

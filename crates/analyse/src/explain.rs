@@ -96,6 +96,7 @@ fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding
         bytes_per_cycle: (period > 0.0).then_some(rate * period),
         bytes_per_epoch: None,
         bytes_per_round: None,
+        node_bytes_per_round: None,
         ci95: [(rate - half).max(0.0), rate + half],
         per: Cycle::Second,
         live_bytes_per_step: None,

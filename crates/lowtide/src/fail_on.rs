@@ -129,6 +129,7 @@ pub(crate) mod tests {
             progress: Vec::new(),
             phases: Vec::new(),
             epochs: Vec::new(),
+            nodes: Vec::new(),
             expectations: Vec::new(),
             cost: CostReport::default(),
             sampling: SamplingReport::default(),

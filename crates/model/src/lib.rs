@@ -21,8 +21,8 @@ pub use mark::{Answer, DeviceFacts, InnerFacts, Mark, MarkKind, Request, Scope, 
 pub use process::{Exit, ProcId, Process, Role};
 pub use report::{
     Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, Growth, Hypothesis, HypothesisState,
-    Kind, LimitReport, OomForecast, PhaseReport, ProcessRef, ProcessReport, ProgressReport, Report, RoleReport, RunSummary,
-    SCHEMA, SamplingReport, Verdict,
+    Kind, LimitReport, NodeReport, OomForecast, PhaseReport, ProcessRef, ProcessReport, ProgressReport, Report, RoleReport,
+    RunSummary, SCHEMA, SamplingReport, Verdict,
 };
 pub use span::Seconds;
 pub use tick::{Cgroup, CgroupId, CgroupSample, CgroupVersion, ProcSample, Rollup, SystemSample, Tick};

@@ -94,6 +94,9 @@ pub struct Growth {
     /// Per federated round, where rounds are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_per_round: Option<f64>,
+    /// Live bytes that the federated node of [`ProcessRef::node`] leaves per round, where one is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_bytes_per_round: Option<f64>,
     /// 95 % interval of the rate, in the unit of `per`.
     pub ci95: [f64; 2],
     /// What `ci95` is per.
@@ -482,6 +485,30 @@ pub struct EpochReport {
     pub loss: Option<f64>,
 }
 
+/// All visits of a federated node together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NodeReport {
+    /// The process's index in the run.
+    #[serde(skip)]
+    pub id: crate::ProcId,
+    /// Its pid.
+    pub pid: u32,
+    /// Its rank.
+    pub rank: Option<u32>,
+    /// The node's name.
+    pub name: String,
+    /// Rounds in which it was visited; where the program tells of none, its visits.
+    pub rounds: u64,
+    /// Times that it was visited.
+    pub visits: u64,
+    /// Steps in it.
+    pub steps: u64,
+    /// Live bytes of the C heap that it leaves per round: the mean, without the first one.
+    pub live_bytes_per_round: Option<f64>,
+    /// Live bytes of tensors on all devices that it leaves per round, likewise.
+    pub allocated_bytes_per_round: Option<f64>,
+}
+
 /// The whole answer. `lowtide.report/1`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
@@ -517,6 +544,8 @@ pub struct Report {
     pub phases: Vec<PhaseReport>,
     /// Its epochs, rounds and nodes: the first and the last ones of each process.
     pub epochs: Vec<EpochReport>,
+    /// Federated nodes, of each process the one that leaves most first.
+    pub nodes: Vec<NodeReport>,
     /// What watching cost.
     pub cost: CostReport,
     /// What was sampled how often.

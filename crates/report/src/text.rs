@@ -5,6 +5,7 @@
 
 mod epochs;
 mod head;
+mod nodes;
 mod page;
 mod phases;
 mod rest;
@@ -48,6 +49,7 @@ pub fn text(report: &Report, options: &TextOptions) -> String {
     tables::roles(&mut page, report);
     phases::table(&mut page, report, options.verbose);
     epochs::table(&mut page, report, options.verbose);
+    nodes::table(&mut page, report, options.verbose);
     rest::limits(&mut page, report, options.verbose);
     rest::hypotheses(&mut page, report);
     rest::warnings(&mut page, report);

@@ -42,10 +42,11 @@ pub fn complete(run: &Analyser, assessment: &Assessment, group: &[&Series], find
     }
     // The strongest of what was seen comes after how sure the growth itself is.
     let mut seen = Vec::new();
-    if let Some((node, sentence)) = line.node() {
-        seen.push(sentence);
+    if let Some(node) = line.node() {
+        seen.push(node.sentence);
+        growth.node_bytes_per_round = Some(node.per_round);
         if let Some(process) = &mut finding.process {
-            process.node = Some(node);
+            process.node = Some(node.name);
         }
     }
     if let Some((phase, sentences)) = line.blame(since_s) {

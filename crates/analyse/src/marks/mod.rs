@@ -6,19 +6,20 @@
 pub mod finding;
 pub mod late_gc;
 mod leftover;
+mod nodes;
 mod phases;
 mod table;
 mod trims;
 
 use std::collections::BTreeMap;
 
-use lowtide_model::{EpochReport, Finding, Mark, MarkKind, PhaseReport, ProcId, ProcSample, ProgressReport, Scope};
+use lowtide_model::{EpochReport, Finding, Mark, MarkKind, NodeReport, PhaseReport, ProcId, ProcSample, ProgressReport, Scope};
 
 use crate::judge::{Ask, Judged, judge};
 use crate::pyramid::{Pyramid, Window};
 use crate::trend;
 use late_gc::{Late, LateGc};
-use leftover::Leftover;
+use nodes::{Culprit, Nodes};
 use phases::Phases;
 use table::Table;
 use trims::Trims;
@@ -58,6 +59,7 @@ pub struct Line {
     first_step_s: Option<f64>,
     phases: Phases,
     table: Table,
+    nodes: Nodes,
     counts: String,
     off: Option<String>,
     gc_disabled: bool,
@@ -95,6 +97,11 @@ impl Marks {
     /// Epochs of all processes, those of one process together.
     pub fn epochs(&self, who: Identify) -> Vec<EpochReport> {
         self.lines.iter().flat_map(|(id, line)| line.table.rows(*id, who)).collect()
+    }
+
+    /// Federated nodes of all processes, those of one process together.
+    pub fn nodes(&self, who: Identify) -> Vec<NodeReport> {
+        self.lines.iter().flat_map(|(id, line)| line.nodes.rows(*id, who)).collect()
     }
 
     /// Phases of all processes, those of one process together.
@@ -173,6 +180,14 @@ impl Line {
         {
             self.late_gc.begin(begun.scope, &begun.name, facts);
         }
+        let facts = mark.facts.as_ref();
+        match &mark.what {
+            MarkKind::Begin(begun) if begun.scope == Scope::Round => self.nodes.round(taken, facts),
+            MarkKind::Begin(begun) if begun.scope == Scope::Node => self.nodes.visit(&begun.name, taken, facts),
+            MarkKind::End(Scope::Round) => self.nodes.round_ends(taken, facts),
+            MarkKind::End(Scope::Node) => self.nodes.leave(taken, facts),
+            _ => {}
+        }
         match &mark.what {
             MarkKind::On(counts) => self.counts.clone_from(counts),
             MarkKind::Off(why) => self.off = Some(why.clone()),
@@ -180,8 +195,8 @@ impl Line {
             MarkKind::Lost(lost) => self.lost = self.lost.saturating_add(*lost),
             MarkKind::Begin(begun) if begun.scope == Scope::Phase => self.phases.begin(mark.t_s, &begun.name, live, taken),
             MarkKind::End(Scope::Phase) => self.phases.end(mark.t_s, live, taken),
-            MarkKind::Begin(begun) => self.table.begin(mark.t_s, begun, taken, mark.facts.as_ref()),
-            MarkKind::End(scope) => self.table.end(mark.t_s, *scope, taken, mark.facts.as_ref()),
+            MarkKind::Begin(begun) => self.table.begin(mark.t_s, begun, taken, facts),
+            MarkKind::End(scope) => self.table.end(mark.t_s, *scope, taken, facts),
             MarkKind::Answer(answer) => self.trims.push(mark.t_s, answer),
             MarkKind::Step => self.phases.stepped(mark.t_s, taken, live),
         }
@@ -326,14 +341,9 @@ impl Line {
         self.phases.blame(since_s)
     }
 
-    /// The federated node that leaves live memory behind, and a sentence.
-    pub fn node(&self) -> Option<(String, String)> {
-        let Leftover { name, usual, count } = self.table.node()?;
-        let sentence = format!(
-            "node {name} leaves {} of live memory behind in each of its {count} epochs, the others next to nothing",
-            lowtide_model::Bytes(usual as u64)
-        );
-        Some((name.to_owned(), sentence))
+    /// The federated node that leaves live memory behind.
+    pub fn node(&self) -> Option<Culprit> {
+        self.nodes.culprit()
     }
 
     /// Python's cyclic collector was off.

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use super::Identify;
-use super::leftover::{self, Leftover};
 use lowtide_model::{EpochReport, InnerFacts, ProcId, Scope, ScopeMark};
 
 /// Rows that are kept: the first ones, and the last ones.
@@ -179,12 +178,6 @@ impl Table {
         let (last, last_s) = inside.last()?;
         let between = last.checked_sub(first).filter(|between| *between >= 2)?;
         (last_s > first_s).then(|| (last_s - first_s) / between as f64)
-    }
-
-    /// The node whose epochs leave live memory behind, if it explains nearly all that those of all nodes leave.
-    pub fn node(&self) -> Option<Leftover<'_>> {
-        let left = self.all().filter_map(|row| Some((row.node.as_deref()?, Some(row.left()?))));
-        leftover::culprit(&leftover::usual(left)).map(|(first, _)| first)
     }
 
     /// The rows for a report.

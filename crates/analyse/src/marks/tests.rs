@@ -290,7 +290,7 @@ fn the_node_that_leaves_memory_behind_is_named() {
                 live += left;
             }
         }
-        marks.of(ProcId(1)).and_then(Line::node).map(|(name, _)| name)
+        marks.of(ProcId(1)).and_then(Line::node).map(|node| node.name)
     };
     assert_eq!(leaking([0.0, 5.0 * MIB, 0.0]).as_deref(), Some("b"));
     assert_eq!(leaking([5.0 * MIB; 3]), None, "all");
@@ -317,6 +317,7 @@ proptest! {
         }
         prop_assert!(all.epochs(&|_| (0, None)).len() <= MOST * 130);
         prop_assert!(all.phases(&|_| (0, None)).len() <= 3 * 24);
+        prop_assert!(all.nodes(&|_| (0, None)).len() <= 3 * 256);
         prop_assert!(all.progress(&|_| (0, None)).len() <= MOST);
         for line in all.lines.values() {
             let _ = (line.rate(0.0, 1e9), line.epoch_s(0.0, 1e9), line.live_growth(0.0, 1e9), line.blame(0.0));

@@ -317,6 +317,7 @@ mod tests {
             bytes_per_cycle: None,
             bytes_per_epoch: None,
             bytes_per_round: None,
+            node_bytes_per_round: None,
             ci95: [0.0, 0.0],
             per: lowtide_model::Cycle::Second,
             live_bytes_per_step: None,

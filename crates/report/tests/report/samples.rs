@@ -2,8 +2,8 @@
 
 use lowtide_model::{
     Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, Growth, Hypothesis, HypothesisState,
-    Kind, LimitReport, OomForecast, PhaseReport, ProcId, ProcessRef, ProcessReport, ProgressReport, Report, Role, RoleReport,
-    RunSummary, SCHEMA, SamplingReport, Verdict,
+    Kind, LimitReport, NodeReport, OomForecast, PhaseReport, ProcId, ProcessRef, ProcessReport, ProgressReport, Report, Role,
+    RoleReport, RunSummary, SCHEMA, SamplingReport, Verdict,
 };
 
 pub const MIB: f64 = 1_048_576.0;
@@ -26,6 +26,7 @@ pub fn empty(verdict: Verdict) -> Report {
         progress: Vec::new(),
         phases: Vec::new(),
         epochs: Vec::new(),
+        nodes: Vec::new(),
         expectations: Vec::new(),
         cost: CostReport::default(),
         sampling: SamplingReport::default(),
@@ -84,6 +85,7 @@ pub fn leak() -> Report {
         bytes_per_step: None,
         bytes_per_epoch: None,
         bytes_per_round: None,
+        node_bytes_per_round: None,
         bytes_per_cycle: Some(rate * 145.0),
         ci95: [441.0 * 1024.0, 452.0 * 1024.0],
         per: Cycle::Second,
@@ -260,6 +262,7 @@ pub fn processes() -> Report {
         bytes_per_step: None,
         bytes_per_epoch: None,
         bytes_per_round: None,
+        node_bytes_per_round: None,
         bytes_per_cycle: Some(1.0),
         ci95: [0.049, 0.051],
         per: Cycle::Second,
@@ -407,6 +410,35 @@ pub fn marked() -> Report {
     report
 }
 
+/// A federated run: a node that leaks among three.
+pub fn federated() -> Report {
+    let mut report = marked();
+    report.progress.truncate(1);
+    report.phases.clear();
+    report.epochs.clear();
+    let leak = &mut report.findings[0];
+    leak.evidence
+        .insert(1, "node north leaves 12 MiB of live memory behind per round (mean of 4 rounds, without its first)".into());
+    leak.process.as_mut().unwrap().node = Some("north".into());
+    let growth = leak.growth.as_mut().unwrap();
+    (growth.bytes_per_epoch, growth.bytes_per_round) = (None, Some(12.5 * MIB));
+    growth.node_bytes_per_round = Some(12.0 * MIB);
+    for (name, live) in [("north", Some(12.0 * MIB)), ("south", Some(-4096.0)), ("east", None)] {
+        report.nodes.push(NodeReport {
+            id: ProcId(2),
+            pid: 4242,
+            rank: Some(0),
+            name: name.into(),
+            rounds: 5,
+            visits: 5,
+            steps: 300,
+            live_bytes_per_round: live,
+            allocated_bytes_per_round: None,
+        });
+    }
+    report
+}
+
 pub fn all() -> Vec<(&'static str, Report)> {
     vec![
         ("leak", leak()),
@@ -417,6 +449,7 @@ pub fn all() -> Vec<(&'static str, Report)> {
         ("killed", killed()),
         ("ranks", ranks()),
         ("marked", marked()),
+        ("federated", federated()),
         ("imported", imported()),
         ("empty", empty(Verdict::Undecided)),
     ]
