@@ -8,6 +8,7 @@ import time
 import pytest
 
 import lowtide
+from lowtide._memory import Memory
 
 MIB = 1 << 20
 
@@ -87,7 +88,79 @@ def test_a_true_leak_is_said_not_to_be_cured():
         print(cleanup.report())
         """
     )
-    assert "masks a leak or does not touch it: live memory grows by 1 MiB per step" in report
+    assert "does not help against a leak: clean-ups gave back" in report
+    assert "live memory grows by 1 MiB per step" in report
+
+
+def test_one_that_is_masked_is_said_to_be():
+    report = run(
+        """
+        import gc, lowtide
+        gc.disable()
+        cleanup, kept = lowtide.Cleanup(every=2), []
+        for step in range(100):
+            kept.append(b"x" * (1 << 20))
+            cycle = [bytearray(1 << 20)]
+            cycle.append(cycle)
+            cleanup.step()
+        print(cleanup.report())
+        """
+    )
+    assert "masks a leak instead of curing it: clean-ups gave back" in report
+    assert "live memory grows by 1 MiB per step" in report
+
+
+class Machine:
+    """A clock and a memory of its own: what a training takes, and how long a full collection lasts."""
+
+    def __init__(self, monkeypatch, collection_s):
+        self.now, self.live, self.garbage, self.collected_s = 0.0, 500 * MIB, 0, 0.0
+        self.collection_s = collection_s
+        monkeypatch.setattr("lowtide._cleanup.time.perf_counter", lambda: self.now)
+        monkeypatch.setattr("lowtide._memory.read", lambda: Memory(0, self.live + self.garbage, 0, 0, 0, 0))
+        self.cleanup = lowtide.Cleanup(every="auto")
+        for remedy in self.cleanup._remedies:
+            remedy._clock = lambda: self.now
+            remedy._act = self.collect if remedy.name == "gc.collect" else lambda: None
+
+    def collect(self):
+        self.now += self.collection_s
+        self.collected_s += self.collection_s
+        self.garbage = 0
+
+    def train(self, seconds, kept=0, garbage=0):
+        until = self.now + seconds
+        while self.now < until:
+            self.now += 0.05
+            self.live += kept
+            self.garbage += garbage
+            self.cleanup.step()
+
+
+def test_a_true_leak_is_told_within_a_minute_though_collections_are_dear(monkeypatch):
+    machine = Machine(monkeypatch, collection_s=0.15)
+    machine.train(40, kept=MIB // 10)
+    assert "does not help against a leak" in machine.cleanup.verdict()
+    assert machine.collected_s < 0.05 * machine.now
+
+
+def test_garbage_that_a_full_collection_frees_is_no_leak(monkeypatch):
+    machine = Machine(monkeypatch, collection_s=0.15)
+    machine.train(120, garbage=MIB // 10)
+    assert "does not grow" in machine.cleanup.verdict()
+    # Nor does it look like one where garbage begins late, when full collections were given up.
+    machine = Machine(monkeypatch, collection_s=0.15)
+    machine.train(30)
+    machine.train(60, garbage=MIB // 10)
+    assert "does not grow" in machine.cleanup.verdict()
+
+
+def test_it_stays_within_its_share_in_the_end(monkeypatch):
+    machine = Machine(monkeypatch, collection_s=0.15)
+    machine.train(40)
+    assert "does not grow" in machine.cleanup.verdict()
+    machine.train(600)
+    assert machine.collected_s < 0.01 * machine.now
 
 
 def test_gradients_are_released():

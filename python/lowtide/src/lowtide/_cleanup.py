@@ -6,11 +6,15 @@ from typing import Any, List, Optional, Sequence, Union
 from . import _memory
 from ._memory import Memory, size
 from ._quiet import quietly, warn
-from ._remedies import FULL, YOUNG, Remedy, remedies, times
+from ._remedies import FREES, FULL, YOUNG, Remedy, remedies, times
 from ._trend import LowTides
 
 #: The share of the run's time that clean-ups by themselves may take.
 SHARE = 0.01
+#: The share that full collections may take until it is known whether memory grows in spite of them: they are what shows it.
+EARLY_SHARE = 0.04
+#: What is given back is worth a word beside growth of which it is this share.
+MASKS = 0.1
 #: With every="auto": steps between clean-ups at least, and before the first one.
 FEWEST_STEPS = 10
 
@@ -45,6 +49,7 @@ class Cleanup:
         #: Before this moment nothing is affordable, with "auto".
         self._next_s = 0.0
         self._remedies: List[Remedy] = remedies(lambda: self.optimizers)
+        self._young, self._full = (next(one for one in self._remedies if one.name == name) for name in (YOUNG, FULL))
         #: What was done last, until the next step shows what of that lasts.
         self._done: List[Remedy] = []
         self._after: Optional[Memory] = None
@@ -75,17 +80,15 @@ class Cleanup:
 
     def _clean(self, all_of_it: bool = False) -> None:
         start = time.perf_counter()
+        elapsed = start - self._start_s
         applying = [remedy for remedy in self._remedies if self._applies(remedy) and remedy.failed is None]
-        # A share for each, lest cheap ones eat up what a dear one must save for.
-        share = SHARE / len(applying)
-        budget = share * (start - self._start_s)
         memory = _memory.read()
         self._done = []
         for remedy in applying:
-            if remedy.name == YOUNG and not self._cleanups:
+            if remedy is self._young and not self._cleanups:
                 # All that was made by imports is young if gc is off: the first full collection makes it old.
                 continue
-            affordable = not remedy.tries or remedy.spent_next_s <= budget
+            affordable = not remedy.tries or remedy.spent_next_s <= self._share(remedy, applying) * elapsed
             # With a number of steps, what pays is done whatever it costs; what was dropped is tried again if affordable.
             asked = all_of_it or (self.every != "auto" and remedy.kept)
             if (affordable or asked) and remedy.due():
@@ -94,18 +97,42 @@ class Cleanup:
         self._after = memory
         self._last = self.steps
         self._cleanups += bool(self._done)
-        self._next_s = self._start_s + min(remedy.spent_next_s for remedy in applying) / share
+        self._low_tide(memory, applying, elapsed)
+        self._next_s = self._start_s + min(remedy.spent_next_s / self._share(remedy, applying) for remedy in applying)
         if not self._done:
             # Nothing was due; to have looked took time, too.
             now = time.perf_counter()
             self._next_s = max(self._next_s, now + (now - start) / SHARE)
-        if any(remedy.name == FULL and (remedy in self._done or remedy.finds_nothing) for remedy in applying):
-            # Else garbage that only a full collection finds would look like growth.
-            self._tides.add(self.steps, memory.anon + memory.cuda_allocated)
-            growth = self._tides.growth()
-            if growth is not None and growth.grows and growth.total > memory.anon // 10:
-                warn("memory still grows from clean-up to clean-up; Cleanup.report() says by how much")
         self._spent_s += time.perf_counter() - start
+
+    def _share(self, remedy: Remedy, applying: Sequence[Remedy]) -> float:
+        """Of the time, what a remedy may take: a part for each, lest cheap ones eat up what a dear one must save for."""
+        early = remedy is self._full and self._tides.growth() is None
+        return EARLY_SHARE if early else SHARE / len(applying)
+
+    def _low_tide(self, memory: Memory, applying: Sequence[Remedy], elapsed: float) -> None:
+        """Takes note of what is live after a clean-up, and whether that still grows."""
+        full, young = self._full, self._young
+        if full not in applying:
+            return
+        if full in self._done:
+            # What the younger ones held is garbage of theirs where they are not collected each time.
+            found = full.last_gain + (young.last_gain if young in self._done and not young.kept else 0)
+            self._tides.collected(found >= FREES)
+        # Before it is known that a full collection finds nothing, what it would find would look like growth.
+        if full in self._done or full.finds_nothing:
+            self._tides.add(self.steps, memory.anon + memory.cuda_allocated, sure=full in self._done)
+        if self._tides.suspicion() and full.spent_next_s <= self._share(full, applying) * elapsed:
+            self._make_sure()
+        growth = self._tides.growth()
+        if growth is not None and growth.grows and not growth.slows and growth.total > memory.anon // 10:
+            warn("memory still grows from clean-up to clean-up; Cleanup.report() says by how much")
+
+    def _make_sure(self) -> None:
+        """A full collection: does it find what seems to grow?"""
+        memory = self._full.apply(_memory.read())
+        self._tides.collected(self._full.last_gain >= FREES)
+        self._tides.add(self.steps, memory.anon + memory.cuda_allocated, sure=True)
 
     def _settle(self, after: Memory) -> None:
         """A step after a clean-up: what of its gains lasted."""
@@ -123,22 +150,36 @@ class Cleanup:
         return _memory.initialised_cuda() is not None or not remedy.name.startswith("torch.cuda")
 
     def report(self) -> str:
-        """What was tried, what it cost and gave back, and what that means; for people."""
+        """What was tried, what it cost and gave back, and what that means; for people. Collects garbage once more where that is
+        what tells growth from garbage."""
+        verdict = self.verdict()
         elapsed = max(time.perf_counter() - self._start_s, 1e-9)
         share = self._spent_s / elapsed
         lines = [f"clean-up: {times(self._cleanups)} in {self.steps} steps, {share:.2%} of the time"]
         lines += [f"  {remedy.report()}" for remedy in self._remedies if self._applies(remedy) or remedy.tries]
-        lines.append("  " + self.verdict())
+        lines.append("  " + verdict)
         return "\n".join(lines)
 
     def verdict(self) -> str:
-        """Whether memory still grows at low tide, right after clean-ups."""
+        """Whether memory still grows at low tide, right after clean-ups, and what clean-ups are good for then."""
+        if self._tides.unsure and self._full.failed is None:
+            self._make_sure()
         growth = self._tides.growth()
         if growth is None:
-            return "too few full clean-ups to say whether memory still grows from one to the next"
+            more = times(self._tides.missing) if self._tides.missing > 1 else "one"
+            return f"too few clean-ups to say whether memory still grows from one to the next: {more} more, a full collection last"
         if not growth.grows:
             return "memory right after clean-ups does not grow"
-        return (
-            f"this masks a leak or does not touch it: live memory grows by {size(growth.per_step)} per step, "
-            f"measured right after clean-ups; look for what keeps it (`lowtide run`)"
+        grows = (
+            f"live memory grows by {size(growth.per_step)} per step, {size(growth.total)} in {growth.steps} steps, "
+            f"measured right after {growth.tides} clean-ups"
         )
+        if growth.slows:
+            return f"{grows}, but less and less: a cache that fills, or a slower leak; watch it for longer"
+        gave_back = sum(remedy.gained for remedy in self._remedies)
+        helps = (
+            f"this masks a leak instead of curing it: clean-ups gave back {size(gave_back)}, and yet"
+            if gave_back >= MASKS * growth.total
+            else f"this does not help against a leak: clean-ups gave back {size(gave_back)} in all, and"
+        )
+        return f"{helps} {grows}; look for what keeps it (`lowtide run`)"

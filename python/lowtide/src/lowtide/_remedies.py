@@ -65,6 +65,11 @@ class Remedy:
         return len(self._recent) >= TRIES and sum(one[1] for one in self._recent) < FREES * len(self._recent)
 
     @property
+    def last_gain(self) -> int:
+        """What the last try freed, bytes."""
+        return self._recent[-1][1] if self._recent else 0
+
+    @property
     def spent_next_s(self) -> float:
         """What it will have cost after the next time: seconds. The first time is free, since nobody knows."""
         return self.spent_s + max((one[0] for one in self._recent), default=0.0)
