@@ -61,6 +61,24 @@ def test_holes_of_the_heap_are_given_back():
     assert "dropped" in line(report, "gc.collect:")
 
 
+def test_what_only_a_validation_leaves_is_worth_it():
+    # One clean-up of eight finds something.
+    report = run(
+        """
+        import lowtide
+        cleanup, pins = lowtide.Cleanup(every=4), []
+        for step in range(160):
+            if step % 32 == 0:
+                blocks = [bytes(60_000) for _ in range(400)]
+                pins = [bytes(70_000)]
+                del blocks
+            cleanup.step()
+        print(cleanup.report())
+        """
+    )
+    assert "kept" in line(report, "malloc_trim")
+
+
 def test_what_the_next_step_takes_again_is_no_gain():
     report = run(
         """

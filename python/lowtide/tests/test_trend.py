@@ -39,7 +39,7 @@ def test_it_stays_small_in_a_long_run():
     tides = LowTides()
     for step in range(100_000):
         tides.add(step, step * MIB, sure=step % 3 == 0)
-    tides.collected(found=False)
+    tides.collected(freed=0)
     assert len(tides._points) <= 129
     assert abs(tides.growth().per_step - MIB) < 1
 
@@ -57,7 +57,7 @@ def test_what_is_not_sure_counts_from_a_full_collection_that_finds_nothing():
         tides.add(step, step * MIB, sure=False)
     assert tides.growth() is None and tides.missing == 10
     assert tides.unsure and tides.suspicion()
-    tides.collected(found=False)
+    tides.collected(freed=2 * MIB)
     assert tides.growth().grows and not tides.suspicion()
 
 
@@ -68,5 +68,5 @@ def test_what_a_full_collection_frees_was_no_growth():
     for step in range(10, 40):
         tides.add(step, 500 * MIB + step * MIB, sure=False)
     assert tides.suspicion()
-    tides.collected(found=True)
+    tides.collected(freed=20 * MIB)
     assert not tides.unsure and not tides.growth().grows

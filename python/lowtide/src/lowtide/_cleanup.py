@@ -6,7 +6,7 @@ from typing import Any, List, Optional, Sequence, Union
 from . import _memory
 from ._memory import Memory, size
 from ._quiet import quietly, warn
-from ._remedies import FREES, FULL, YOUNG, Remedy, remedies, times
+from ._remedies import FULL, YOUNG, Remedy, remedies, times
 from ._trend import LowTides
 
 #: The share of the run's time that clean-ups by themselves may take.
@@ -117,8 +117,7 @@ class Cleanup:
             return
         if full in self._done:
             # What the younger ones held is garbage of theirs where they are not collected each time.
-            found = full.last_gain + (young.last_gain if young in self._done and not young.kept else 0)
-            self._tides.collected(found >= FREES)
+            self._tides.collected(full.last_gain + (young.last_gain if young in self._done and not young.kept else 0))
         # Before it is known that a full collection finds nothing, what it would find would look like growth.
         if full in self._done or full.finds_nothing:
             self._tides.add(self.steps, memory.anon + memory.cuda_allocated, sure=full in self._done)
@@ -131,7 +130,7 @@ class Cleanup:
     def _make_sure(self) -> None:
         """A full collection: does it find what seems to grow?"""
         memory = self._full.apply(_memory.read())
-        self._tides.collected(self._full.last_gain >= FREES)
+        self._tides.collected(self._full.last_gain)
         self._tides.add(self.steps, memory.anon + memory.cuda_allocated, sure=True)
 
     def _settle(self, after: Memory) -> None:
@@ -163,7 +162,7 @@ class Cleanup:
     def verdict(self) -> str:
         """Whether memory still grows at low tide, right after clean-ups, and what clean-ups are good for then."""
         if self._tides.unsure and self._full.failed is None:
-            self._make_sure()
+            self._tides.collected(self._full.frees())
         growth = self._tides.growth()
         if growth is None:
             more = times(self._tides.missing) if self._tides.missing > 1 else "one"

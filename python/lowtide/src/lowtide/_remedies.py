@@ -10,6 +10,10 @@ from ._memory import MIB, Memory, size
 #: Tries before a remedy is judged, and clean-ups after which a dropped one is tried again.
 TRIES = 3
 AGAIN = 10
+#: Tries by which it is judged whether a remedy pays: what only a validation leaves is found by one try of many. And those by which
+#: it is told what the next one will cost, and whether there is anything left to find.
+LATELY = 20
+LAST = 5
 #: A remedy pays if it frees this much per try, and this much per second that it takes. To fault a page in again costs
 #: the kernel some 0.1 to 0.25 s per GiB: what frees much slower than this takes longer than it could ever save.
 FREES = MIB // 2
@@ -62,7 +66,8 @@ class Remedy:
     @property
     def finds_nothing(self) -> bool:
         """Whether it was tried often enough to tell that there is next to nothing for it to do."""
-        return len(self._recent) >= TRIES and sum(one[1] for one in self._recent) < FREES * len(self._recent)
+        last = [one[1] for one in self._recent[-LAST:]]
+        return len(last) >= TRIES and sum(last) < FREES * len(last)
 
     @property
     def last_gain(self) -> int:
@@ -72,7 +77,7 @@ class Remedy:
     @property
     def spent_next_s(self) -> float:
         """What it will have cost after the next time: seconds. The first time is free, since nobody knows."""
-        return self.spent_s + max((one[0] for one in self._recent), default=0.0)
+        return self.spent_s + max((one[0] for one in self._recent[-LAST:]), default=0.0)
 
     def due(self) -> bool:
         """Whether this clean-up does it; a dropped one is tried again now and then."""
@@ -97,9 +102,15 @@ class Remedy:
         self.tries += 1
         self.cost_s += cost
         self.gained += gained
-        self._recent = [*self._recent[-4:], (cost, gained)]
+        self._recent = [*self._recent[1 - LATELY :], (cost, gained)]
         self.spent_s += self._clock() - start
         return after
+
+    def frees(self) -> int:
+        """Does it for a question's sake, outside of the account: bytes that it frees."""
+        before = _memory.read()
+        self._act()
+        return max(0, self._gain(before, _memory.read()))
 
     def settle(self, after: Memory, now: Memory) -> None:
         """A step later: what that step took again was no gain."""

@@ -11,6 +11,9 @@ ENOUGH = 4 * FEWEST // 3
 MOST = 128
 #: The C heap grows and shrinks by 132 KiB to a few MiB without anything having been kept: less growth is none.
 SMALLEST = 4 << 20
+#: Garbage that is none: less than this, or than this share of a rise.
+LITTLE = 1 << 19
+GARBAGE = 0.1
 
 
 class Growth(NamedTuple):
@@ -34,7 +37,7 @@ class LowTides:
     """Memory that was live after clean-ups, by step; bounded however long the run is.
 
     A low tide is sure where a full collection came right before it. One that is not may hold garbage: it counts from the
-    next full collection on, if that finds none.
+    next full collection on, if that finds hardly any.
     """
 
     def __init__(self) -> None:
@@ -55,9 +58,11 @@ class LowTides:
                 self._every *= 2
         self._seen += 1
 
-    def collected(self, found: bool) -> None:
-        """A full collection was made. Where it found garbage, low tides since the one before were none."""
-        if found:
+    def collected(self, freed: int) -> None:
+        """A full collection freed so many bytes. Where that is not next to nothing beside what was taken since the one before,
+        low tides since then were none."""
+        unsure = self._points[max(0, self._sure - 1) :]
+        if len(unsure) > 1 and freed > max(LITTLE, GARBAGE * (unsure[-1][1] - unsure[0][1])):
             del self._points[self._sure :]
         self._sure = len(self._points)
 
