@@ -105,9 +105,15 @@ struct Target {
     lines: BufReader<std::process::ChildStdout>,
 }
 
+/// Interpreters, separated by colons; else the one on PATH.
+fn pythons() -> Vec<String> {
+    let named = std::env::var("LOWTIDE_TEST_PYTHONS").unwrap_or_else(|_| "python3".to_owned());
+    named.split(':').map(str::to_owned).collect()
+}
+
 impl Target {
-    fn start(arguments: &[&str], folder: &Path) -> Target {
-        let mut command = Command::new("python3");
+    fn start(python: &str, arguments: &[&str], folder: &Path) -> Target {
+        let mut command = Command::new(python);
         command.args(arguments).current_dir(folder).env("PYTHONDONTWRITEBYTECODE", "1");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
@@ -164,10 +170,16 @@ fn marks(file: &str, text: &str) -> Vec<(String, String, u64, String)> {
 
 #[test]
 fn every_holder_leads_to_its_line() {
+    for python in pythons() {
+        holders_of(&python);
+    }
+}
+
+fn holders_of(python: &str) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("train.py"), PROGRAM).unwrap();
     std::fs::write(folder.path().join("store.py"), STORE).unwrap();
-    let mut target = Target::start(&["train.py"], folder.path());
+    let mut target = Target::start(python, &["train.py"], folder.path());
     let answer: Value = serde_json::from_str(&target.growth(folder.path(), "json")).unwrap();
     let holders = answer["growth"]["holders"].as_array().unwrap();
     let said = |holder: &Value| {
@@ -183,14 +195,14 @@ fn every_holder_leads_to_its_line() {
             let way = holder["path"]["text"].as_str().unwrap();
             way.contains(&format!("{name}:")) || way.contains(&format!("{name}>")) || way.starts_with(name)
         };
-        let holder = holders.iter().find(is_named).unwrap_or_else(|| panic!("no {name} among\n{}", all.join("\n")));
-        assert_eq!(holder["site"]["line"], *line, "{name}: {}", said(holder));
-        assert!(holder["site"]["file"].as_str().unwrap().ends_with(file), "{name}: {}", said(holder));
-        assert_eq!(holder["standing"], standing.as_str(), "{name}: {}", said(holder));
-        assert!(holder["bytes"].as_i64().unwrap() > 200 * 2000, "{name}: {}", said(holder));
+        let holder = holders.iter().find(is_named).unwrap_or_else(|| panic!("{python}: no {name} among\n{}", all.join("\n")));
+        assert_eq!(holder["site"]["line"], *line, "{python}, {name}: {}", said(holder));
+        assert!(holder["site"]["file"].as_str().unwrap().ends_with(file), "{python}, {name}: {}", said(holder));
+        assert_eq!(holder["standing"], standing.as_str(), "{python}, {name}: {}", said(holder));
+        assert!(holder["bytes"].as_i64().unwrap() > 200 * 2000, "{python}, {name}: {}", said(holder));
     }
     let accused = holders.iter().filter(|holder| holder["standing"] == "culprit").count();
-    assert_eq!(accused, expected.len() - 1, "nobody else is accused:\n{}", all.join("\n"));
+    assert_eq!(accused, expected.len() - 1, "{python}: nobody else is accused:\n{}", all.join("\n"));
 }
 
 #[test]
@@ -198,7 +210,7 @@ fn people_see_the_line_and_that_its_file_was_changed() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("train.py"), PROGRAM).unwrap();
     std::fs::write(folder.path().join("store.py"), STORE).unwrap();
-    let mut target = Target::start(&["train.py"], folder.path());
+    let mut target = Target::start("python3", &["train.py"], folder.path());
     std::fs::write(folder.path().join("store.py"), STORE).unwrap();
     let text = target.growth(folder.path(), "text");
     let after = |words: &str| text.split_once(words).unwrap_or_else(|| panic!("no {words} in\n{text}")).1;
@@ -215,7 +227,7 @@ fn people_see_the_line_and_that_its_file_was_changed() {
 fn source_that_is_in_no_file_is_said() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("store.py"), STORE).unwrap();
-    let mut target = Target::start(&["-c", PROGRAM], folder.path());
+    let mut target = Target::start("python3", &["-c", PROGRAM], folder.path());
     let answer: Value = serde_json::from_str(&target.growth(folder.path(), "json")).unwrap();
     let holders = answer["growth"]["holders"].as_array().unwrap();
     let seen = holders.iter().find(|holder| holder["path"]["text"].as_str().unwrap().contains("SEEN")).unwrap();

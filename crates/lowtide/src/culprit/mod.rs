@@ -122,6 +122,9 @@ fn culprit(holder: HolderGrowth, answer: Answer, in_library: bool, sources: &Sou
 
 fn standing(holder: &HolderGrowth, statements: &[Statement], reason: Option<String>) -> Standing {
     let Some(first) = statements.first() else {
+        if holder.path.root == Place::Garbage {
+            return Standing::Unknown("the collector is on, as far as the source shows, and will come to them".to_owned());
+        }
         return Standing::Unknown(reason.unwrap_or_else(|| "no line of the source adds to it".to_owned()));
     };
     if first.bound.as_ref().is_some_and(Bound::is_firm) {
