@@ -42,9 +42,7 @@ impl<'a> Facts<'a> {
             search: census.search_path().iter().filter_map(|folder| sources.path(folder)).collect(),
         };
         for module in census.modules() {
-            let file = module.file.as_deref().and_then(|file| sources.path(file));
-            // A program may have any name; a module of another ending is no source.
-            let file = file.filter(|file| module.name == "__main__" || file.extension().is_some_and(|ending| ending == "py"));
+            let file = module.file.as_deref().and_then(|file| source(sources, &module.name, file));
             if let Some(file) = &file {
                 facts.files.entry(module.name.clone()).or_insert_with(|| file.clone());
                 if !is_library(file) && !facts.entries.contains(file) {
@@ -109,6 +107,12 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// The source file of a module. A program may have any name; a module of another ending (`.so`) is no source.
+fn source(sources: &Sources, module: &str, file: &str) -> Option<PathBuf> {
+    let is_source = |file: &PathBuf| module == "__main__" || file.extension().is_some_and(|ending| ending == "py");
+    sources.path(file).filter(is_source)
+}
+
 /// A way that is being followed: where the source knows it to begin, and the names since.
 type At = Option<(Root, Vec<Step>)>;
 
@@ -133,7 +137,7 @@ pub fn holder(facts: &Facts, grown: &HolderGrowth) -> Result<Holder, String> {
 fn root(facts: &Facts, place: &Place) -> At {
     let root = match place {
         Place::Module { name, file } => {
-            Root::Module { name: name.clone(), file: file.as_deref().and_then(|file| facts.sources.path(file)) }
+            Root::Module { name: name.clone(), file: file.as_deref().and_then(|file| source(facts.sources, name, file)) }
         }
         Place::Frame { file, function, line, .. } => Root::Frame {
             file: facts.sources.path(file)?,

@@ -127,7 +127,8 @@ fn standing(holder: &HolderGrowth, statements: &[Statement], reason: Option<Stri
         }
         return Standing::Unknown(reason.unwrap_or_else(|| "no line of the source adds to it".to_owned()));
     };
-    if first.bound.as_ref().is_some_and(Bound::is_firm) {
+    // A local dies with its call: however much it grows until then, that is a peak.
+    if first.bound.as_ref().is_some_and(|bound| bound.is_firm() || *bound == Bound::Local) {
         return Standing::Bounded;
     }
     if first.library && first.via.is_empty() {
