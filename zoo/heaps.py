@@ -50,8 +50,8 @@ def holder_names(truth: Truth) -> set[str]:
 
 
 def is_reachable(truth: Truth) -> bool:
-    """Whether a way of Python's names leads to what leaks."""
-    return truth.leak and not truth.holder.startswith("none")
+    """Whether a way of the program's own names leads to what leaks; else a library's inner parts hold it, or nothing."""
+    return truth.leak and not truth.holder.startswith(("none", "torch."))
 
 
 def accused(answer: dict) -> list[dict]:

@@ -38,8 +38,9 @@ def test_names_are_found_in_the_prose(name, expected):
     assert holder_names(load_truth(ZOO, name)) == expected
 
 
-def test_a_pointer_that_is_dropped_has_no_holder():
+def test_what_is_held_by_nothing_or_inside_a_library_has_no_holder_of_the_programs():
     assert not is_reachable(load_truth(ZOO, "33_native_malloc"))
+    assert not is_reachable(load_truth(ZOO, "42_recompile"))
     assert is_reachable(load_truth(ZOO, "32_step_dict"))
 
 

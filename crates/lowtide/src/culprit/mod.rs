@@ -22,8 +22,10 @@ pub use source::Sources;
 
 /// Lines beside the first that are kept.
 const OTHERS: usize = 5;
-/// Growth by less between two looks is no accusation, however clear its line: healthy programs keep a number for each step.
+/// Growth by less between two looks is no accusation, however clear its line: healthy programs keep a few numbers for each step.
 const WORTH: i64 = 64 << 10;
+/// Nobody keeps objects of a page and more by the way, however few: their growth counts whatever it is in all.
+const HEAVY: i64 = 4096;
 
 /// Something that grew, and the lines that add to it.
 #[derive(Clone, Debug)]
@@ -142,7 +144,9 @@ fn standing(holder: &HolderGrowth, statements: &[Statement], reason: Option<Stri
             "it is given a new one each time; that these grow for ever is not to be seen in the source".to_owned(),
         );
     }
-    if holder.bytes < WORTH {
+    let more = holder.len.map_or(0, |(before, now)| now.saturating_sub(before));
+    let heavy = more > 0 && holder.bytes / i64::try_from(more).unwrap_or(i64::MAX) >= HEAVY;
+    if holder.bytes < WORTH && !heavy {
         return Standing::Unknown("it grew by too little to matter; looks that are further apart tell more".to_owned());
     }
     let maybe = first.bound.is_some() || first.certainty == Certainty::ByName;
