@@ -6,7 +6,7 @@
 
 use super::Summary;
 use super::summary::Local;
-use crate::census::Census;
+use crate::census::{Census, Total};
 use crate::paths::{Path, Place};
 use crate::walk::{ObjectId, Parent};
 use std::collections::HashMap;
@@ -108,9 +108,10 @@ impl Census {
     /// What has grown since `before`, which must be of the same process.
     #[must_use]
     pub fn growth_since(&self, before: &Summary) -> Growth {
-        let now = self.summary();
+        let held = self.held();
+        let now = self.summary_of(&held);
         let grown = self.grown(before, &now);
-        Growth { types: types(before, &now), holders: self.holders(before, &grown) }
+        Growth { types: types(before, &now), holders: self.holders(before, &grown, &held) }
     }
 
     fn grown(&self, before: &Summary, now: &Summary) -> HashMap<ObjectId, Grown> {
@@ -160,7 +161,7 @@ impl Census {
         }
     }
 
-    fn holders(&self, before: &Summary, grown: &HashMap<ObjectId, Grown>) -> Vec<HolderGrowth> {
+    fn holders(&self, before: &Summary, grown: &HashMap<ObjectId, Grown>, held: &[Total]) -> Vec<HolderGrowth> {
         let is_told_as_one = |id: ObjectId, this: &Grown| this.is_spread() && this.len.is_some() && !self.is_attributes(id);
         let is_one_of_many = |this: &Grown| {
             let above = |this: &Grown| this.above.and_then(|above| Some((above, *grown.get(&above)?)));
@@ -208,8 +209,8 @@ impl Census {
                 }
             }
         }
-        holders.extend(self.grown_locals(before));
-        holders.extend(self.grown_garbage(before));
+        holders.extend(self.grown_locals(before, held));
+        holders.extend(self.grown_garbage(before, held));
         holders.sort_by_key(|holder| (std::cmp::Reverse(holder.bytes), holder.id));
         holders
     }
@@ -248,14 +249,14 @@ impl Census {
     }
 
     /// Local variables that hold something else than before, and more: a sum that keeps the graphs of all that it was made from.
-    fn grown_locals(&self, before: &Summary) -> Vec<HolderGrowth> {
+    fn grown_locals(&self, before: &Summary, held: &[Total]) -> Vec<HolderGrowth> {
         let grown = |(local, id): (Local, ObjectId)| {
             let at = before.locals.binary_search_by_key(&local.key(), Local::key).ok()?;
             let old = before.locals.get(at).filter(|old| old.address != local.address)?;
             let bytes = i64::try_from(local.bytes).unwrap_or(i64::MAX).saturating_sub_unsigned(old.bytes);
             if bytes >= WORTH { self.holder(id, None, None, bytes, 1) } else { None }
         };
-        self.locals(&self.held()).into_iter().filter_map(grown).collect()
+        self.locals(held).into_iter().filter_map(grown).collect()
     }
 
     fn holder(
@@ -275,8 +276,8 @@ impl Census {
     }
 
     /// Cycles that wait for the collector, all together: each is new, and none of them holds the next.
-    fn grown_garbage(&self, before: &Summary) -> Option<HolderGrowth> {
-        let (now, largest) = self.garbage(&self.held());
+    fn grown_garbage(&self, before: &Summary, held: &[Total]) -> Option<HolderGrowth> {
+        let (now, largest) = self.garbage(held);
         let more = |now: u64, old: u64| i64::try_from(now).unwrap_or(i64::MAX).saturating_sub_unsigned(old);
         let (count, bytes) = (more(now.count, before.garbage.0), more(now.bytes, before.garbage.1));
         let id = largest.filter(|_| bytes >= WORTH)?;

@@ -104,7 +104,11 @@ impl Census {
     /// What to keep of it.
     #[must_use]
     pub fn summary(&self) -> Summary {
-        let held = self.held();
+        self.summary_of(&self.held())
+    }
+
+    /// The same, where what each object holds is known.
+    pub(super) fn summary_of(&self, held: &[Total]) -> Summary {
         // Types made twice have the same name, and are one for whoever reads it.
         let mut by_name: HashMap<&str, u32> = HashMap::new();
         let mut kinds = Vec::new();
@@ -135,12 +139,12 @@ impl Census {
             nodes.truncate(NODES);
         }
         nodes.sort_by_key(|node| node.address);
-        let garbage = self.garbage(&held).0;
+        let garbage = self.garbage(held).0;
         Summary {
             kinds,
             totals: totals.into_iter().map(|total| (total.count, total.bytes)).collect(),
             nodes,
-            locals: self.locals(&held).into_iter().map(|(local, _)| local).collect(),
+            locals: self.locals(held).into_iter().map(|(local, _)| local).collect(),
             garbage: (garbage.count, garbage.bytes),
         }
     }
