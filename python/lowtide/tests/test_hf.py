@@ -1,5 +1,7 @@
 """The callbacks in a real Trainer of transformers, on a tiny model made here."""
 
+import re
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -89,7 +91,9 @@ def test_memory_in_the_trainers_own_log(tmp_path, capsys):
 def test_cleanup(tmp_path, capsys):
     trainer(tmp_path, [CleanupCallback(every=2)]).train()
     shown = capsys.readouterr().err
-    assert "clean-up: 6 times in 8 steps" in shown
+    # Due after every second step and both evaluations. All have had their three tries after four of these (young objects are
+    # collected from the second on); whether something pays after that is the machine's business.
+    assert re.search(r"clean-up: [456] times in 8 steps", shown), shown
     # Nothing to free: judged after three tries.
     assert "zero_grad(set_to_none=True): tried 3 times" in shown
     assert "gc.collect: tried" in shown and "malloc_trim: tried" in shown
