@@ -48,6 +48,11 @@ zoo-heaps: $(LOWTIDE) ## Look into every zoo program with `lowtide heap` and jud
 zoo-traces: $(LOWTIDE) ## Judge the zoo's recorded traces, and the rules of others on them (ONLY=10,22).
 	$(PYTHON) zoo/traces.py --only "$(ONLY)" $(if $(ONLY),,--publish)
 
+.PHONY: harm
+harm: ## A thousand looks into a busy torch training, some of them killed: it must end in the same weights (half an hour or more).
+	venv=$$($(PYTHON) scripts/venv.py) && \
+	LOWTIDE_TEST_PYTHONS=$$venv cargo test --release --locked -p lowtide --test heap_harm -- --ignored --nocapture
+
 .PHONY: bench
 bench: ## Measure what lowtide costs and how soon it sees; ten minutes on an idle machine (ONLY=cost,recording).
 	$(PYTHON) benches/run.py --only "$(ONLY)"

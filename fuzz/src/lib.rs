@@ -12,11 +12,13 @@ use lowtide_analyse::Analyser;
 use lowtide_ingest::Hints;
 use lowtide_model::Event;
 
+mod heap;
 mod marks;
 mod python;
 mod record;
 mod remote;
 
+pub use heap::{heap, heap_objects};
 pub use marks::marks;
 pub use python::python;
 pub use record::record;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-const TARGETS: [(&str, fn(&[u8])); 8] = [
+const TARGETS: [(&str, fn(&[u8])); 9] = [
     ("ingest", lowtide_fuzz::ingest),
     ("verdict", lowtide_fuzz::verdict),
     ("record", lowtide_fuzz::record),
@@ -11,6 +11,7 @@ const TARGETS: [(&str, fn(&[u8])); 8] = [
     ("config", lowtide_fuzz::config),
     ("marks", lowtide_fuzz::marks),
     ("remote", lowtide_fuzz::remote),
+    ("heap", lowtide_fuzz::heap),
 ];
 
 /// Programs that the linter is tested with are seeds of `python`, too.
@@ -44,6 +45,22 @@ fn every_seed_is_read() {
             target(&bytes);
         }
     }
+}
+
+#[test]
+fn heaps_of_every_version_are_walked_and_those_that_cannot_be_are_refused() {
+    let objects = |name: &str| {
+        let seeds = seeds("heap");
+        let (_, bytes) = seeds.iter().find(|(path, _)| path.ends_with(name)).expect("a seed of this name");
+        lowtide_fuzz::heap_objects(bytes)
+    };
+    for minor in 8..=13 {
+        let counted = objects(&format!("mixed-3.{minor}"));
+        assert!(matches!(counted, Ok(200..)), "3.{minor}: {counted:?}");
+    }
+    assert!(matches!(objects("chain-of-lists"), Ok(200..)));
+    let refused = objects("everybody-claims-one-array").expect_err("it would take for ever");
+    assert!(refused.contains("claim more memory than there is"), "{refused}");
 }
 
 /// A small generator of numbers, the same in every run (splitmix64).

@@ -89,7 +89,8 @@ fn variable(read: Reader<'_>, kind: &Type, object: u64) -> Option<u64> {
     let Frames::Interpreter { generator_frame, object_data, localsplus, code, object_frame, owner, .. } = read.layout.frame
     else {
         let items = if kind.kind == Kind::Frame { read.len(object)? } else { 0 };
-        return Some(kind.basic + items.min(1 << 20) * kind.item);
+        let bytes = kind.basic + items.min(1 << 20) * kind.item;
+        return Some(bytes).filter(|bytes| is_there(read, object, *bytes));
     };
     let (start, frame) = match kind.kind {
         Kind::Generator => (generator_frame, object + generator_frame),
@@ -102,7 +103,8 @@ fn variable(read: Reader<'_>, kind: &Type, object: u64) -> Option<u64> {
     let code = read.pointer(frame + code)?;
     let crate::offsets::Locals::Plus { count, .. } = read.layout.locals else { return None };
     let slots = u64::from(image.u32(code + count)?) + u64::from(image.u32(code + read.layout.code_stack)?);
-    Some(start + localsplus + slots.min(1 << 20) * 8)
+    let bytes = localsplus + slots.min(1 << 20) * 8;
+    is_there(read, frame, bytes).then_some(start + bytes)
 }
 
 /// The table of a dict: its keys where they are its own, its values where they are apart.

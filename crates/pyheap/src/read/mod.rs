@@ -24,11 +24,11 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A pointer that is not null.
+    /// A pointer that is not null, and not beyond all addresses: what lies some bytes behind it has an address, too.
     #[inline]
     #[must_use]
     pub fn pointer(&self, address: u64) -> Option<u64> {
-        self.image.u64(address).filter(|value| *value != 0)
+        self.image.u64(address).filter(|value| *value != 0 && *value < END)
     }
 
     /// `type(object)`, unchecked.
@@ -91,5 +91,7 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// No process has addresses from here on (57 bits, with five levels of page tables).
+const END: u64 = 1 << 57;
 /// What the image reads at once; only speed depends on it.
 const CLUSTER: u64 = 1 << 16;
