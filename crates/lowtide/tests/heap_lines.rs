@@ -11,6 +11,7 @@ const PROGRAM: &str = "
 import functools
 import gc
 import sys
+import threading
 
 import store
 
@@ -65,7 +66,7 @@ def batches():
 
 def main():
     trainer, keep, running, local, n = Trainer(), make(), batches(), [], 0
-    light, heavy = [], []
+    light, heavy, stop, threads = [], [], threading.Event(), []
     print('ready', flush=True)
     for line in sys.stdin:
         for _ in range(200):
@@ -80,6 +81,10 @@ def main():
             store.file(n, bytes(2000))
             Cycle()
             light.append(float(n))  # <- light: unknown
+        for _ in range(3):
+            thread = threading.Thread(target=stop.wait, daemon=True)
+            thread.start()
+            threads.append((thread, n))  # <- threads: culprit
         for _ in range(4):
             heavy.append(bytes(10000))  # <- heavy: culprit
         print('done', flush=True)
@@ -202,8 +207,13 @@ fn holders_of(python: &str) {
         let holder = holders.iter().find(is_named).unwrap_or_else(|| panic!("{python}: no {name} among\n{}", all.join("\n")));
         assert_eq!(holder["site"]["line"], *line, "{python}, {name}: {}", said(holder));
         assert!(holder["site"]["file"].as_str().unwrap().ends_with(file), "{python}, {name}: {}", said(holder));
+        assert_eq!(holder["opens"], if name == "threads" { Value::from("threads") } else { Value::Null }, "{python}: {holder:#}");
         assert_eq!(holder["standing"], standing.as_str(), "{python}, {name}: {}", said(holder));
-        let least = if name == "light" { 200 * 24 } else { 4 * 10_000 };
+        let least = match name.as_str() {
+            "light" => 200 * 24,
+            "threads" => 1,
+            _ => 4 * 10_000,
+        };
         assert!(holder["bytes"].as_i64().unwrap() > least, "{python}, {name}: {}", said(holder));
     }
     let accused = holders.iter().filter(|holder| holder["standing"] == "culprit").count();
@@ -225,7 +235,7 @@ fn people_see_the_line_and_that_its_file_was_changed() {
     let text = target.growth(folder.path(), "text");
     let after = |words: &str| text.split_once(words).unwrap_or_else(|| panic!("no {words} in\n{text}")).1;
     let history = after(".history: list");
-    assert!(history.trim_start().starts_with("line  train.py:20  self.history.append(bytes(2000))"), "{text}");
+    assert!(history.trim_start().starts_with("line  train.py:21  self.history.append(bytes(2000))"), "{text}");
     let why = after("store.py:7  self.filed[key] = value");
     assert!(
         why.split("line ").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ").contains("changed after"),

@@ -15,6 +15,7 @@ mod paths;
 mod program;
 mod python;
 pub mod read;
+mod resources;
 mod size;
 pub mod torch;
 pub mod types;

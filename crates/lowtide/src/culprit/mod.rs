@@ -24,7 +24,7 @@ pub use source::Sources;
 const OTHERS: usize = 5;
 /// Growth by less between two looks is no accusation, however clear its line: healthy programs keep a few numbers for each step.
 const WORTH: i64 = 64 << 10;
-/// Nobody keeps objects of a page and more by the way, however few: their growth counts whatever it is in all.
+/// Nobody keeps objects of a page and more by the way, or threads and files: their growth counts whatever it is in all.
 const HEAVY: i64 = 4096;
 
 /// Something that grew, and the lines that add to it.
@@ -34,6 +34,8 @@ pub struct Culprit {
     pub holder: HolderGrowth,
     /// The type of most of what it has, where it is a container.
     pub holds: Option<String>,
+    /// What its elements hold of the operating system's, in a word: threads, files.
+    pub opens: Option<&'static str>,
     /// The line that adds to it, with what is known of it.
     pub site: Option<Statement>,
     /// Other lines that add to it, the most telling first.
@@ -89,7 +91,7 @@ pub fn culprits(sources: &Sources, census: &Census, memory: Option<&Memory>, gro
         };
         let answer = with_unread(answer);
         let in_library = facts.is_librarys(&grown.path);
-        let mut culprit = culprit(grown.clone(), answer, in_library, sources);
+        let mut culprit = culprit(grown.clone(), answer, in_library, census.opens(grown.id), sources);
         culprit.holds = holds.get(&grown.id).cloned();
         culprit.near = near.clone().filter(|_| in_library);
         culprit
@@ -105,12 +107,12 @@ fn with_unread(mut answer: Answer) -> Answer {
     answer
 }
 
-fn culprit(holder: HolderGrowth, answer: Answer, in_library: bool, sources: &Sources) -> Culprit {
+fn culprit(holder: HolderGrowth, answer: Answer, in_library: bool, opens: Option<&'static str>, sources: &Sources) -> Culprit {
     let Answer { mut statements, reason, .. } = answer;
     // `n += 1` makes no tensor and no object of a class any longer.
     let is_text = ["str", "bytes", "bytearray", "tuple"].contains(&holder.kind.as_str());
     statements.retain(|statement| statement.kind != Kind::Extend || holder.len.is_some() || is_text);
-    let standing = standing(&holder, &statements, reason);
+    let standing = standing(&holder, opens.is_some(), &statements, reason);
     let files: HashSet<&Path> = statements.iter().map(|statement| statement.site.file.as_path()).collect();
     let mut changed: Vec<PathBuf> = files.into_iter().filter(|file| sources.has_changed(file)).map(Path::to_owned).collect();
     changed.sort();
@@ -119,10 +121,10 @@ fn culprit(holder: HolderGrowth, answer: Answer, in_library: bool, sources: &Sou
     // Beside a line of the program, those of libraries are others' uses of the same name.
     let own = site.as_ref().is_some_and(|site| !site.library);
     let others = statements.filter(|other| !(own && other.library)).take(OTHERS).collect();
-    Culprit { holder, holds: None, site, others, in_library, near: None, standing, changed }
+    Culprit { holder, holds: None, opens, site, others, in_library, near: None, standing, changed }
 }
 
-fn standing(holder: &HolderGrowth, statements: &[Statement], reason: Option<String>) -> Standing {
+fn standing(holder: &HolderGrowth, opens: bool, statements: &[Statement], reason: Option<String>) -> Standing {
     let Some(first) = statements.first() else {
         if holder.path.root == Place::Garbage {
             return Standing::Unknown("the collector is on, as far as the source shows, and will come to them".to_owned());
@@ -145,7 +147,7 @@ fn standing(holder: &HolderGrowth, statements: &[Statement], reason: Option<Stri
         );
     }
     let more = holder.len.map_or(0, |(before, now)| now.saturating_sub(before));
-    let heavy = more > 0 && holder.bytes / i64::try_from(more).unwrap_or(i64::MAX) >= HEAVY;
+    let heavy = more > 0 && (opens || holder.bytes / i64::try_from(more).unwrap_or(i64::MAX) >= HEAVY);
     if holder.bytes < WORTH && !heavy {
         return Standing::Unknown("it grew by too little to matter; looks that are further apart tell more".to_owned());
     }

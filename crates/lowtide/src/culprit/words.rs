@@ -23,6 +23,9 @@ pub fn why(culprit: &Culprit, sources: &Sources) -> String {
         }
         None => {}
     }
+    if let Some(what) = culprit.opens {
+        why.push_str(&format!("; its elements hold {what}, which cost more than their bytes"));
+    }
     if first.certainty == Certainty::ByName {
         why.push_str("; that this object is meant is told by the attribute's name alone");
     }
