@@ -5,7 +5,7 @@ use crate::python::Python;
 use crate::read::Reader;
 use crate::types::{Type, TypeId, Types};
 use crate::walk::{self, ObjectId, Objects, Root};
-use lowtide_remote::Image;
+use lowtide_remote::{Image, Trouble};
 
 /// All live objects at one moment, and the memory that they were read from.
 ///
@@ -42,14 +42,18 @@ impl Census {
     /// Counts all objects of a Python. The target must be still.
     ///
     /// # Errors
-    /// [`Error::Cut`] where something could not be read, such as at the end of the announced time. [`Error::Collecting`] where its collector runs: let it go on for a moment, and try again. [`Error::Torn`] where it
+    /// [`Error::Cut`] where something could not be read, such as at the end of the announced time. [`Error::NoRoom`] where it
+    /// does not fit into what the image may hold. [`Error::Collecting`] where its collector runs: let it go on for a moment, and try again. [`Error::Torn`] where it
     /// is not still.
     pub fn take(image: Image, python: Python, threads: usize) -> Result<Self, Error> {
         if python.is_collecting(&image) {
             return Err(Error::Collecting { attempts: 1 });
         }
         // What could not be read looks like what is not there: the reason comes first.
-        let cut = |image: &Image| image.trouble().map(|trouble| Error::Cut(trouble.to_string()));
+        let cut = |image: &Image| match image.trouble()? {
+            Trouble::Budget { budget } => Some(Error::NoRoom { budget }),
+            trouble @ Trouble::Source { .. } => Some(Error::Cut(trouble.to_string())),
+        };
         let walked = walk::walk(&image, &python, threads).map_err(|error| cut(&image).unwrap_or(error))?;
         if let Some(error) = cut(&image) {
             return Err(error);

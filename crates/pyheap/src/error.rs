@@ -60,6 +60,15 @@ pub enum Error {
     /// The memory could not be read.
     #[error(transparent)]
     Remote(#[from] lowtide_remote::Error),
+    /// It takes more memory than there is for it.
+    #[error(
+        "the look was given up: it needs more than the {} MiB that it may keep, so that twice as much stays free below the tightest \
+         memory limit; look from outside of that limit, or raise it", budget >> 20
+    )]
+    NoRoom {
+        /// How many bytes it may keep of what it reads.
+        budget: u64,
+    },
     /// It could be read in part only.
     #[error("the look broke off: {0}")]
     Cut(String),

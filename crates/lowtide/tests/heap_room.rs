@@ -1,0 +1,84 @@
+//! `lowtide heap` beside its target in a cgroup that has little memory left: it takes what fits, or says that nothing does.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+mod common;
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use common::{Guarded, Lines, output, text};
+
+const PROGRAM: &str = "
+import sys
+kept = [{'n': n, 'text': str(n), 'list': [n]} for n in range(200_000)]
+print('ready', flush=True)
+sys.stdin.read()
+";
+
+/// A memory cgroup of the first version below our own; it goes with its last process.
+struct Group(PathBuf);
+
+impl Group {
+    fn new() -> Option<Self> {
+        let own = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+        let own = own.lines().find_map(|line| line.split_once(":memory:"))?.1.trim_start_matches('/');
+        let path = PathBuf::from("/sys/fs/cgroup/memory").join(own).join(format!("lowtide-{}", std::process::id()));
+        std::fs::create_dir(&path).ok()?;
+        let group = Self(path);
+        group.0.join("memory.limit_in_bytes").exists().then_some(group)
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        std::fs::read_to_string(self.0.join(name)).unwrap().trim().parse().unwrap()
+    }
+
+    fn leave(&self, bytes: u64) {
+        let limit = self.number("memory.usage_in_bytes") + bytes;
+        std::fs::write(self.0.join("memory.limit_in_bytes"), limit.to_string()).unwrap();
+    }
+
+    /// A command that begins in it.
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(self.0.join("cgroup.procs")).args(words);
+        command
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        common::wait_until("the cgroup is empty", || std::fs::remove_dir(&self.0).is_ok());
+    }
+}
+
+#[test]
+fn a_look_never_costs_the_run_its_memory() {
+    let Some(group) = Group::new() else {
+        eprintln!("SKIPPED: no memory cgroup of the first version can be made here");
+        return;
+    };
+    let mut target = Guarded::start(group.command(&["python3", "-c", PROGRAM]).stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let said = Lines::of(target.0.stdout.take().unwrap());
+    said.until("ready");
+    let pid = target.pid().to_string();
+    let look = |left: u64| -> Output {
+        group.leave(left);
+        output(&mut group.command(&[env!("CARGO_BIN_EXE_lowtide"), "heap", &pid, "--format", "json", "--max-pause", "50s"]))
+    };
+    let refused = look(40 << 20);
+    assert_eq!(refused.status.code(), Some(3), "{}", text(&refused.stderr));
+    assert!(
+        text(&refused.stderr).contains("the look was left out: the tightest memory limit leaves"),
+        "{}",
+        text(&refused.stderr)
+    );
+    let broken_off = look(110 << 20);
+    assert_eq!(broken_off.status.code(), Some(3), "{}", text(&broken_off.stderr));
+    assert!(text(&broken_off.stderr).contains("the look was given up: it needs more than"), "{}", text(&broken_off.stderr));
+    let whole = look(2 << 30);
+    assert!(whole.status.success(), "{}", text(&whole.stderr));
+    let control = std::fs::read_to_string(group.0.join("memory.oom_control")).unwrap();
+    assert!(!control.contains("oom_kill ") || control.contains("oom_kill 0"), "{control}");
+    assert!(target.0.try_wait().unwrap().is_none(), "the target lives");
+    drop(target);
+}
