@@ -10,6 +10,7 @@ use lowtide_model::{
 use crate::forecast::Limits;
 use crate::growth::{Assessment, assess};
 use crate::judge::Ask;
+use crate::looks::Looks;
 use crate::marks::Marks;
 use crate::pyramid::Pyramid;
 use crate::series::Store;
@@ -22,6 +23,7 @@ pub struct Analyser {
     end: Option<RunEnd>,
     store: Store,
     marks: Marks,
+    looks: Looks,
     limits: Limits,
     dev_shm: Pyramid,
     cost: WatchCost,
@@ -84,6 +86,7 @@ impl Analyser {
                     self.store.gave_back(mark.id, mark.t_s - pause_us as f64 * 1e-6);
                 }
             }
+            Event::Look(look) => self.looks.push(look),
             Event::Cost(cost) => self.cost = *cost,
             Event::End(end) => self.end = Some(end.clone()),
         }
@@ -193,7 +196,9 @@ impl Analyser {
         let share = if self.cost.t_s > 0.0 { self.cost.cpu_s / self.cost.t_s } else { 0.0 };
         CostReport {
             core_share: share,
-            stops_ms: self.marks.pauses_ms(),
+            stops_ms: self.marks.pauses_ms().into_iter().chain(self.looks.stops_ms().iter().copied()).collect(),
+            looks: self.looks.count(),
+            held_seconds: self.looks.held_s(),
             recorder_rss_bytes: self.cost.rss_bytes,
             longest_read_ms: self.cost.longest_rollup_ms,
         }
@@ -310,6 +315,10 @@ impl Analyser {
 
     pub(crate) fn marks(&self) -> &Marks {
         &self.marks
+    }
+
+    pub(crate) fn looks(&self) -> &Looks {
+        &self.looks
     }
 
     pub(crate) fn limits(&self) -> &Limits {

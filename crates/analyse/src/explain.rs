@@ -5,6 +5,7 @@ use lowtide_model::{Bytes, Class, Cycle, Finding, Growth, Kind, ProcId, ProcessR
 use crate::analyser::Analyser;
 use crate::growth::{Assessment, Series};
 use crate::judge::{Judged, Outcome};
+use crate::looks;
 use crate::marks;
 use crate::series::Track;
 
@@ -106,6 +107,7 @@ fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding
     finding.evidence = evidence(run, first);
     if unit == "bytes" {
         marks::finding::complete(run, assessment, group, &mut finding);
+        looks::complete(run, group, &mut finding);
     }
     if unit == "bytes" && matches!(first.kind, Kind::Anonymous | Kind::Shmem | Kind::Processes) {
         let above = run.store().tree.memory().last().unwrap_or(0.0) - run.tree_floor();

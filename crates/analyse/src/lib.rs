@@ -21,6 +21,7 @@ mod forecast;
 mod growth;
 mod hypotheses;
 pub mod judge;
+mod looks;
 mod marks;
 pub mod pyramid;
 mod roles;

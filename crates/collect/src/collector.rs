@@ -62,6 +62,8 @@ pub struct Collector {
     oom_kills_before: Option<u64>,
     dropped: u64,
     dropped_in_a_row: u32,
+    /// A copy of a process lives.
+    copy_lives: bool,
     /// CPU seconds of glances that no tick has accounted for yet.
     unpaid_s: f64,
 }
@@ -98,6 +100,7 @@ impl Collector {
             oom_kills_before,
             dropped: 0,
             dropped_in_a_row: 0,
+            copy_lives: false,
             unpaid_s: 0.0,
             scratch,
             root,
@@ -131,7 +134,9 @@ impl Collector {
             };
             self.suspects.look(&mut around, &mut samples, out);
             let spent_s = (sys::thread_cpu_ns() - cpu) as f64 * 1e-9 + std::mem::take(&mut self.unpaid_s);
-            self.read_rollups(now_s, first_s, spent_s, &mut samples, out);
+            if !self.copy_lives {
+                self.read_rollups(now_s, first_s, spent_s, &mut samples, out);
+            }
             out.push(Event::Tick(Tick { t_s: now_s, procs: samples, system, cgroups }));
         }
     }
@@ -192,6 +197,24 @@ impl Collector {
     pub fn ignore_child(&mut self, pid: u32) {
         let start_ticks = self.root.stat(pid, &mut self.scratch).map(|stat| stat.start_ticks);
         self.members.ignore(pid, start_ticks);
+    }
+
+    /// Says that a process of the run may copy itself, to be read in its place (`lowtide_remote::Copied`): the copy is none of
+    /// the run. To be called before it is asked to.
+    pub fn expect_copy(&mut self, maker: u32) {
+        self.members.expect_copy(maker);
+    }
+
+    /// Says that this process used processor seconds for something else than to collect: they are part of the cost, and no reason to
+    /// read less.
+    pub fn spent_elsewhere(&mut self, cpu_s: f64) {
+        self.budget.elsewhere_s += cpu_s;
+    }
+
+    /// A copy of a process lives, and shares its pages: `smaps_rollup` is not read meanwhile, since nothing would seem to be
+    /// its own.
+    pub fn copy_lives(&mut self, lives: bool) {
+        self.copy_lives = lives;
     }
 
     /// Ticks that were dropped since processes kept ending while they were read.

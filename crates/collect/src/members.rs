@@ -4,7 +4,7 @@
 //! than [`YOUNG_S`] are not announced: a build that forks hundreds of compilers a second would flood the recording,
 //! and no worker that matters for memory lives so briefly. Their own children are still recognised.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use lowtide_model::{ProcId, Process};
 
@@ -125,6 +125,8 @@ pub struct Members {
     /// Our own pid, where orphans of the run become our children; never a member itself.
     reaper: Option<u32>,
     pub alive: BTreeMap<u32, Member>,
+    /// Processes that make copies of themselves for us to read.
+    copied: HashSet<u32>,
     /// Children of ours that are none of the run, by pid and start.
     ignored: Vec<(u32, u64)>,
     next_id: u32,
@@ -137,6 +139,7 @@ impl Members {
             target_start: target.start_ticks,
             reaper: own_child.then(std::process::id),
             alive: BTreeMap::new(),
+            copied: HashSet::new(),
             ignored: Vec::new(),
             next_id: 0,
         };
@@ -184,7 +187,7 @@ impl Members {
             let before = found.len();
             found.retain(|stat| {
                 let taken = self.belongs(stat) && is_leader(root, stat.pid, scratch);
-                if taken && self.is_marked(stat, root, scratch) {
+                if taken && (self.is_copy(stat) || self.is_marked(stat, root, scratch)) {
                     self.ignore(stat.pid, Some(stat.start_ticks));
                 } else if taken {
                     self.insert(*stat);
@@ -237,6 +240,16 @@ impl Members {
         // An orphan whose parent came and went between two looks. Sessions are only inherited, so the session of a
         // member proves it; a process group can be shared with siblings (a pipeline), so it must be an orphan too.
         after_target && ((stat.session > 0 && older(stat.session)) || (stat.ppid == 1 && stat.pgrp > 0 && older(stat.pgrp)))
+    }
+
+    /// A process may copy itself from now on, to be read: such children are none of the run.
+    pub fn expect_copy(&mut self, maker: u32) {
+        self.copied.insert(maker);
+    }
+
+    /// A copy that a process made of itself for us: unlike any other child that has not execed, its end is told to nobody.
+    fn is_copy(&self, stat: &Stat) -> bool {
+        stat.silent && self.copied.contains(&stat.ppid)
     }
 
     /// An orphan of an ignored command that nobody saw being born, by the mark in its environment.

@@ -79,6 +79,8 @@ pub struct RollupBudget {
     pub skipped: u32,
     /// Whether some process may not be read.
     pub denied: bool,
+    /// CPU seconds of this process that were spent on something else than collecting.
+    pub elsewhere_s: f64,
 }
 
 /// A process that could be read, as the plan needs it.
@@ -106,6 +108,7 @@ impl RollupBudget {
             longest_ms: 0.0,
             skipped: 0,
             denied: false,
+            elsewhere_s: 0.0,
         }
     }
 
@@ -121,7 +124,7 @@ impl RollupBudget {
         self.last_s = Some(now_s);
         self.saved_s = (self.saved_s + passed * SHARE - spent_s).clamp(-MOST_SAVED_S / 2.0, self.most_saved_s);
         self.saved_first_s = (self.saved_first_s + passed * SHARE_FIRST).min(self.most_saved_s);
-        if !self.enabled || self.cpu_s() - GRACE_S > (now_s - first_s) * SHARE_IN_ALL {
+        if !self.enabled || self.cpu_s() - self.elsewhere_s - GRACE_S > (now_s - first_s) * SHARE_IN_ALL {
             return;
         }
         let due = |wish: &Wish<'_>| {

@@ -9,6 +9,7 @@ mod exit;
 mod expect;
 mod fail_on;
 mod input;
+mod layouts;
 mod output;
 mod target;
 mod temporary;

@@ -114,6 +114,13 @@ impl Rings {
         self.rings.values().filter(|ring| ring.waited > 0).map(Ring::taken).fold(self.unseen, plus)
     }
 
+    /// Whether a process has a ring in which it calls itself by the pid that it has here: in a pid namespace of its own it does not.
+    #[must_use]
+    pub fn is_reachable(&self, pid: u32) -> bool {
+        let named = |name: &OsString| name.to_str().is_some_and(|name| name.starts_with(&format!("{pid}-")));
+        self.rings.iter().any(|(name, ring)| ring.pid == pid && named(name))
+    }
+
     /// Leaves a request that the process finds at its next mark; its number, which the answer has too. A request that was not
     /// answered yet is replaced.
     ///

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cgroup, Exit, Mark, ProcId, Process, Tick};
+use crate::{Cgroup, Exit, Look, Mark, ProcId, Process, Tick};
 
 /// One thing that happened in a run, in order of time. Readers skip kinds that they do not know.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,8 @@ pub enum Event {
     Tick(Tick),
     /// A process says where it is in its training.
     Mark(Mark),
+    /// A process was looked into.
+    Look(Look),
     /// Something that a reader of the report should know.
     Note(Note),
     /// What watching has cost so far; the last one counts.

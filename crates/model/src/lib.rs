@@ -9,6 +9,7 @@
 
 mod bytes;
 mod event;
+mod look;
 mod mark;
 mod process;
 mod report;
@@ -17,12 +18,13 @@ mod tick;
 
 pub use bytes::{Bytes, ParseBytesError, Rate};
 pub use event::{Event, ExitStatus, Mode, Note, NoteKind, Notice, RunEnd, RunInfo, Signal, WatchCost};
+pub use look::{Grown, HolderGrown, Look, MOST_HOLDERS, MOST_OBJECTS, ObjectGrown, PartGrown, Site, Sort};
 pub use mark::{Answer, DeviceFacts, InnerFacts, Mark, MarkKind, Request, Scope, ScopeMark};
 pub use process::{Exit, ProcId, Process, Role};
 pub use report::{
-    Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, Growth, Hypothesis, HypothesisState,
-    Kind, LimitReport, NodeReport, OomForecast, PhaseReport, ProcessRef, ProcessReport, ProgressReport, Report, RoleReport,
-    RunSummary, SCHEMA, SamplingReport, Verdict,
+    Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, Growth, Holder, Hypothesis,
+    HypothesisState, Kind, LimitReport, NodeReport, OomForecast, PhaseReport, ProcessRef, ProcessReport, ProgressReport, Report,
+    RoleReport, RunSummary, SCHEMA, SamplingReport, Verdict,
 };
 pub use span::Seconds;
 pub use tick::{Cgroup, CgroupId, CgroupSample, CgroupVersion, ProcSample, Rollup, SystemSample, Tick};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Bytes, Role};
+use crate::{Bytes, ObjectGrown, Role, Site};
 
 /// The version of the JSON that [`Report`] becomes.
 pub const SCHEMA: &str = "lowtide.report/1";
@@ -135,6 +135,30 @@ impl ProcessRef {
     }
 }
 
+/// Who holds what grows, by names of the program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Holder {
+    /// The way to it, step by step, from a module or function.
+    pub path: Vec<String>,
+    /// How a person calls it: `trainer.history`.
+    pub name: String,
+    /// The file of that module or function.
+    pub file: String,
+    /// The line that the function was at.
+    pub line: Option<u32>,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `len()` at two looks, for a container.
+    pub length: Option<[u64; 2]>,
+    /// Bytes that it held more at the second look.
+    pub bytes_delta: i64,
+    /// Seconds between the two looks.
+    pub seconds: f64,
+    /// The share of the measured growth that this explains.
+    pub explains: f64,
+}
+
 /// When memory will run out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OomForecast {
@@ -172,6 +196,14 @@ pub struct Finding {
     pub process: Option<ProcessRef>,
     /// In which phase, where phases are known.
     pub phase: Option<String>,
+    /// What objects become more, where a look into the process told.
+    pub objects: Vec<ObjectGrown>,
+    /// Who holds them.
+    pub holder: Option<Holder>,
+    /// The line that adds to it.
+    pub site: Option<Site>,
+    /// Why it grows, by that line.
+    pub why: Option<String>,
     /// When it runs out.
     pub oom: Option<OomForecast>,
     /// One sentence for people.
@@ -194,6 +226,10 @@ impl Finding {
             growth: None,
             process: None,
             phase: None,
+            objects: Vec::new(),
+            holder: None,
+            site: None,
+            why: None,
             oom: None,
             text: text.into(),
             evidence: Vec::new(),
@@ -345,6 +381,10 @@ pub struct CostReport {
     pub core_share: f64,
     /// Stops of the target, milliseconds each.
     pub stops_ms: Vec<f64>,
+    /// Looks into processes of the run.
+    pub looks: u64,
+    /// How long all of these held processes up together, seconds.
+    pub held_seconds: f64,
     /// The recorder's RSS in bytes.
     pub recorder_rss_bytes: u64,
     /// The longest read of `smaps_rollup`, milliseconds.

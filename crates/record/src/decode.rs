@@ -187,6 +187,9 @@ impl Decoder {
             Kind::Mark => {
                 json(payload, |mark: lowtide_model::Mark| Event::Mark(lowtide_model::Mark { t_s: keep_time(mark.t_s), ..mark }))
             }
+            Kind::Look => {
+                json(payload, |look: lowtide_model::Look| Event::Look(lowtide_model::Look { t_s: keep_time(look.t_s), ..look }))
+            }
             Kind::Note => {
                 json(payload, |note: lowtide_model::Note| Event::Note(lowtide_model::Note { t_s: keep_time(note.t_s), ..note }))
             }

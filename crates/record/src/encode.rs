@@ -1,6 +1,9 @@
 //! Events to bytes.
 
-use lowtide_model::{Event, Exit, Mark, Note, Process, RunEnd, RunInfo, Tick, WatchCost};
+use lowtide_model::{
+    Event, Exit, Grown, HolderGrown, Look, MOST_HOLDERS, MOST_OBJECTS, Mark, Note, Process, RunEnd, RunInfo, Site, Tick,
+    WatchCost,
+};
 
 use crate::format::{Kind, MAX_PAYLOAD, keep_time, to_us};
 use crate::frame;
@@ -15,6 +18,9 @@ const KEY_US: i64 = 60_000_000;
 const COST_US: i64 = 60_000_000;
 /// Longer command lines are cut: they are for people, and a frame has its bound.
 const MAX_TEXT: usize = 16 << 10;
+/// The most steps of the way to a holder, and the most bytes of each.
+const MOST_STEPS: usize = 64;
+const MAX_STEP: usize = 512;
 /// The most words of a command that are kept.
 const MAX_WORDS: usize = 1 << 10;
 
@@ -65,6 +71,7 @@ impl Encoder {
             Event::Cgroup(cgroup) => self.json(out, Kind::Cgroup, cgroup),
             Event::Tick(tick) => self.tick(out, tick),
             Event::Mark(mark) => self.json(out, Kind::Mark, &Mark { t_s: keep_time(mark.t_s), ..mark.clone() }),
+            Event::Look(look) => self.json(out, Kind::Look, &tidy_look(look)),
             Event::Note(note) => {
                 self.json(out, Kind::Note, &Note { t_s: keep_time(note.t_s), text: cut(&note.text), ..note.clone() })
             }
@@ -175,6 +182,25 @@ fn tidy_process(process: &Process) -> Process {
         role_reason: cut(&process.role_reason),
         ..process.clone()
     }
+}
+
+fn tidy_look(look: &Look) -> Look {
+    let holder = |holder: &HolderGrown| HolderGrown {
+        path: holder.path.iter().take(MOST_STEPS).map(|step| cut_to(step, MAX_STEP)).collect(),
+        name: cut_to(&holder.name, MAX_STEP),
+        file: cut_to(&holder.file, MAX_STEP),
+        kind: cut_to(&holder.kind, MAX_STEP),
+        objects: holder.objects.iter().take(MOST_OBJECTS).cloned().collect(),
+        why: cut_to(&holder.why, MAX_STEP),
+        site: holder.site.as_ref().map(|site| Site { text: cut_to(&site.text, MAX_STEP), ..site.clone() }),
+        ..*holder
+    };
+    let grown = look.grown.as_ref().map(|grown| Grown {
+        seconds: keep_time(grown.seconds),
+        holders: grown.holders.iter().take(MOST_HOLDERS).map(holder).collect(),
+        ..grown.clone()
+    });
+    Look { t_s: keep_time(look.t_s), grown, ..*look }
 }
 
 fn cut(text: &str) -> String {

@@ -20,6 +20,7 @@
 //! | 9 | tick | binary, changes against the tick before |
 //! | 10 | thinned | varint: how many events compaction left out here |
 //! | 11 | mark | JSON of `Mark` |
+//! | 12 | look | JSON of `Look` |
 //!
 //! A reader skips kinds and JSON fields that it does not know, and what follows the tables of a tick; so a new measurement
 //! can be a new table behind the others, empty where it is missing. A change that old readers would get wrong needs a new
@@ -72,10 +73,11 @@ pub(crate) enum Kind {
     Tick = 9,
     Thinned = 10,
     Mark = 11,
+    Look = 12,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Start,
         Self::Process,
         Self::Exit,
@@ -87,6 +89,7 @@ impl Kind {
         Self::Tick,
         Self::Thinned,
         Self::Mark,
+        Self::Look,
     ];
 
     pub(crate) fn of(byte: u8) -> Option<Self> {

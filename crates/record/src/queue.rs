@@ -92,6 +92,10 @@ fn size(event: &Event) -> usize {
             MarkKind::Begin(scope) => scope.name.len(),
             _ => 0,
         },
+        Event::Look(look) => {
+            let holders = look.grown.iter().flat_map(|grown| &grown.holders);
+            holders.map(|holder| size_of_val(holder) + holder.path.iter().map(String::len).sum::<usize>()).sum()
+        }
         Event::Exit(_) | Event::Cost(_) => 0,
     };
     size_of::<Event>() + text

@@ -1,10 +1,10 @@
 //! The report as JSON: `lowtide.report/1`.
 //!
-//! A reader may rely on every name of the contract being there. Names whose stage is not built yet (what is
-//! held, by whom, at which line, why) are there too, empty, so that a reader written today keeps working.
+//! A reader may rely on every name of the contract being there. Names whose stage is not built yet (its
+//! cause, and the fix) are there too, empty, so that a reader written today keeps working.
 
 use lowtide_model::Report;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// The report as one pretty-printed JSON object that ends with a newline. Numbers that are not finite
 /// become `null`.
@@ -27,8 +27,7 @@ fn fill_finding(finding: &mut Map<String, Value>) {
         fill(process, "node", Value::Null);
         fill(process, "round", Value::Null);
     }
-    fill(finding, "objects", json!([]));
-    for name in ["holder", "site", "cause", "why", "fix"] {
+    for name in ["cause", "fix"] {
         fill(finding, name, Value::Null);
     }
 }

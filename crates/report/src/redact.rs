@@ -25,6 +25,20 @@ pub fn redact(report: &mut Report) {
         process.name = program(&process.name);
         process.host = String::new();
     }
+    for finding in &mut report.findings {
+        if let Some(site) = &mut finding.site {
+            (site.file, site.text) = (GONE.to_owned(), GONE.to_owned());
+        }
+        // It quotes lines of the source.
+        finding.why = None;
+        if let Some(root) = finding.holder.as_mut().and_then(|holder| holder.path.first_mut()) {
+            // `frame main() train.py:24`: a function, and where it is.
+            *root = root.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        }
+        if let Some(holder) = finding.holder.as_mut().filter(|holder| !holder.file.is_empty()) {
+            holder.file = GONE.to_owned();
+        }
+    }
 }
 
 /// Every sentence that may quote a name, a path or a command.
@@ -35,6 +49,9 @@ fn for_each_text(report: &mut Report, mut change: impl FnMut(&mut String)) {
     for finding in &mut report.findings {
         change(&mut finding.text);
         finding.evidence.iter_mut().for_each(&mut change);
+        if let Some(holder) = &mut finding.holder {
+            holder.path.iter_mut().chain([&mut holder.name]).for_each(&mut change);
+        }
     }
     for process in &mut report.processes {
         change(&mut process.role_reason);

@@ -21,6 +21,8 @@ pub struct Stat {
     pub threads: u32,
     /// Field 22, clock ticks after boot. With the pid it names a process for ever: pids are reused.
     pub start_ticks: u64,
+    /// Field 38 is zero: nobody is sent a signal when it ends. So are children that clone(2) makes without one, until they exec.
+    pub silent: bool,
     /// Fields 28 and 48, where the stack and the arguments lie; zero where ptrace access is missing. The kernel puts
     /// them at a random place on each exec, so a child that has its parent's was forked from it and has not execed.
     pub layout: [u64; 2],
@@ -50,6 +52,7 @@ impl Stat {
                 20 => stat.threads = narrow,
                 22 => stat.start_ticks = value,
                 28 => stat.layout[0] = value,
+                38 => stat.silent = field == b"0",
                 48 => stat.layout[1] = value,
                 _ => {}
             }
@@ -85,6 +88,9 @@ mod tests {
         assert_eq!((stat.pid, stat.state, stat.ppid, stat.pgrp, stat.session), (14462, b'S', 14460, 14455, 6177));
         assert_eq!((stat.cpu_ticks, stat.threads, stat.start_ticks), (10, 2, 155_301));
         assert_eq!(stat.layout, [140_722_644_134_912, 140_722_644_142_784]);
+        assert!(!stat.silent, "SIGCHLD");
+        let text = String::from_utf8_lossy(REAL).replace(" 17 1 0 0 0 0 0 1", " 0 1 0 0 0 0 0 1");
+        assert!(Stat::parse(text.as_bytes()).expect("a stat line").silent);
     }
 
     #[test]

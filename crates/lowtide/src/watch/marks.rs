@@ -78,6 +78,11 @@ impl Marks {
         Ok(())
     }
 
+    /// Whether a process can be asked for a copy of itself, which is known here by the pid that it has itself.
+    pub fn is_reachable(&self, pid: u32) -> bool {
+        self.rings.is_reachable(pid) && !self.asked.contains_key(&pid)
+    }
+
     /// Takes note of who is who.
     pub fn know(&mut self, event: &Event) {
         match event {

@@ -7,6 +7,7 @@
 mod budget;
 mod clock;
 mod guard;
+mod looks;
 mod marks;
 mod notices;
 mod probe;
@@ -24,6 +25,7 @@ use lowtide_model::{
 use clock::{Clock, Schedule};
 pub use guard::be_brief_about_panics;
 use guard::guarded;
+use looks::{Around, Looks};
 use marks::Marks;
 use notices::Notices;
 use probe::Probe;
@@ -64,6 +66,8 @@ pub struct Settings {
     pub marks: Option<Result<PathBuf, String>>,
     /// Ask a process for `malloc_trim` where its growth looks like holes in the allocator.
     pub probe: bool,
+    /// Look into a process that is likely to leak, to say who holds what grows.
+    pub looks: bool,
     /// Looks at the live report.
     pub observers: Vec<Observer>,
     /// Seconds between two looks.
@@ -85,6 +89,7 @@ impl Settings {
             record: Destination::Nowhere,
             marks: None,
             probe: false,
+            looks: false,
             observers: Vec::new(),
             review_every_s: REVIEW_EVERY_S,
             notices: true,
@@ -112,6 +117,7 @@ pub struct Watch {
     analyser: Analyser,
     notices: Notices,
     probe: Probe,
+    looks: Option<Looks>,
     reviewed_s: f64,
     cost_noted_s: f64,
     verdict: Option<Verdict>,
@@ -150,6 +156,7 @@ impl Watch {
             Some(Err(why)) => (None, Some(why)),
             None => (None, None),
         };
+        let looks = settings.looks.then(|| Looks::new(folder.clone()));
         let destination = std::mem::replace(&mut settings.record, Destination::Nowhere);
         let mut watch = Self {
             schedule: Schedule::new(settings.interval_s),
@@ -162,6 +169,7 @@ impl Watch {
             analyser: Analyser::new(),
             notices: Notices::default(),
             probe: Probe::default(),
+            looks,
             reviewed_s: 0.0,
             cost_noted_s: 0.0,
             verdict: None,
@@ -187,7 +195,9 @@ impl Watch {
     }
 
     fn hear_due_s(&self) -> f64 {
-        if self.marks.is_some() { self.heard_s + HEAR_EVERY_S } else { f64::INFINITY }
+        let waits = self.looks.as_ref().is_some_and(Looks::waits);
+        let every_s = if waits { looks::HEAR_EVERY_S } else { HEAR_EVERY_S };
+        if self.marks.is_some() { self.heard_s + every_s } else { f64::INFINITY }
     }
 
     /// Whether the target is still there.
@@ -213,7 +223,11 @@ impl Watch {
     fn tick(&mut self, now_s: f64) {
         let cpu_s = clock::thread_cpu_s();
         self.note_gaps(now_s);
-        self.collect(now_s);
+        // A process that is held still would seem to be level.
+        if !self.looks.as_ref().is_some_and(Looks::holds) {
+            self.collect(now_s);
+        }
+        self.look(now_s);
         if now_s - self.cost_noted_s >= COST_EVERY_S {
             self.note_cost(now_s);
         }
@@ -245,6 +259,7 @@ impl Watch {
     pub fn end(&mut self, status: ExitStatus, reason: &str) -> Result<Outcome, String> {
         let now_s = self.clock.now_s();
         self.hear(true);
+        self.look(now_s);
         if let Some(why) = self.marks.as_ref().and_then(|marks| marks.unseen().or_else(|| marks.missing())) {
             self.note(now_s, NoteKind::Unavailable, why);
         }
@@ -293,7 +308,10 @@ impl Watch {
             marks.known_as(&collector.inner_pids());
         }
         match guarded(|| marks.poll(last)) {
-            Ok(events) => events.iter().for_each(|event| self.push(event)),
+            Ok(events) => events.iter().for_each(|event| {
+                self.push(event);
+                self.answered(event);
+            }),
             Err(text) => {
                 self.marks = None;
                 let why = format!("steps and phases from here on: reading them failed inside lowtide ({text})");
@@ -333,6 +351,9 @@ impl Watch {
         self.recorder.append(event);
         // A panic in here shows again in `report`, which says so.
         let _ = guarded(|| self.analyser.push(event));
+        if let Some(looks) = &mut self.looks {
+            looks.know(event);
+        }
     }
 
     fn review(&mut self, now_s: f64) {
@@ -346,6 +367,9 @@ impl Watch {
                 started.into_iter().for_each(|pid| collector.ignore_child(pid));
             }
         }
+        if let Some(looks) = &mut self.looks {
+            looks.review(&report);
+        }
         if self.settings.probe {
             self.ask(now_s, &report);
         }
@@ -356,8 +380,37 @@ impl Watch {
         }
     }
 
+    /// Goes on with a look into a process, or begins one.
+    fn look(&mut self, now_s: f64) {
+        let around = Around { now_s, marks: self.marks.as_mut(), collector: self.collector.as_mut() };
+        let Some(looks) = &mut self.looks else { return };
+        let told = guarded(|| looks.go_on(around));
+        self.tell(now_s, told);
+    }
+
+    /// What a process has answered may be a copy of itself.
+    fn answered(&mut self, event: &Event) {
+        let (now_s, collector) = (self.clock.now_s(), self.collector.as_mut());
+        let Some(looks) = &mut self.looks else { return };
+        let told = guarded(|| looks.answered(event, now_s, collector));
+        self.tell(now_s, told);
+    }
+
+    fn tell(&mut self, now_s: f64, told: Result<Vec<Event>, String>) {
+        match told {
+            Ok(events) => events.iter().for_each(|event| self.push(event)),
+            Err(text) => {
+                self.looks = None;
+                self.note(now_s, NoteKind::Unavailable, format!("who holds what grows: looking failed inside lowtide ({text})"));
+            }
+        }
+    }
+
     /// Asks a process that grows by holes to give them back.
     fn ask(&mut self, now_s: f64, report: &Report) {
+        if self.looks.as_ref().is_some_and(Looks::waits) {
+            return;
+        }
         let Some(marks) = &mut self.marks else { return };
         let Some(pid) = self.probe.wish(report) else { return };
         if let Err(error) = marks.ask(pid, Request::Trim) {

@@ -132,7 +132,7 @@ impl Walk<'_> {
                 self.marks += 1;
                 self.plan.marks.get(self.marks - 1).copied().unwrap_or(true) && known(mark.id)
             }
-            Event::Start(_) | Event::Cgroup(_) | Event::Note(_) | Event::End(_) => true,
+            Event::Start(_) | Event::Cgroup(_) | Event::Look(_) | Event::Note(_) | Event::End(_) => true,
         }
     }
 }
@@ -156,6 +156,7 @@ fn kept_processes(path: &Path, keep: &[bool]) -> Result<HashSet<ProcId>, RecordE
                 announced.push(process.id);
             }
             Event::Note(note) => kept.extend(note.process),
+            Event::Look(look) => kept.extend([look.id]),
             _ => {}
         }
     }

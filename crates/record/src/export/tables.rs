@@ -161,7 +161,8 @@ impl Rows {
             Event::Note(note) => sink.row(&NOTES, &note_row(note))?,
             Event::Tick(tick) => self.tick(tick, sink)?,
             Event::Mark(mark) => sink.row(&MARKS, &mark_row(mark))?,
-            Event::Cost(_) => {}
+            // What a look told is a tree, and no row.
+            Event::Look(_) | Event::Cost(_) => {}
         }
         Ok(())
     }

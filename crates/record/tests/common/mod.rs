@@ -6,6 +6,7 @@ use lowtide_model::{
     Cgroup, CgroupId, CgroupSample, CgroupVersion, Event, Exit, ExitStatus, Mode, Note, NoteKind, ProcId, ProcSample, Process,
     Role, Rollup, RunEnd, RunInfo, Signal, SystemSample, Tick, WatchCost,
 };
+use lowtide_model::{Grown, HolderGrown, Look, ObjectGrown, PartGrown, Site, Sort};
 use proptest::prelude::*;
 
 pub fn start() -> Event {
@@ -159,6 +160,27 @@ fn any_note() -> impl Strategy<Value = Event> {
         .prop_map(|(t_s, kind, text, process)| Event::Note(Note { t_s, kind, text, process: process.map(ProcId) }))
 }
 
+fn any_look() -> impl Strategy<Value = Event> {
+    let numbers = (any::<u32>(), any::<bool>(), any::<u64>(), any::<u64>(), any::<i64>());
+    (time(), 0i64..1_000_000_000, text(), numbers).prop_map(|(t_s, us, name, (id, copied, pause_us, objects, bytes))| {
+        let object =
+            ObjectGrown { kind: name.clone(), shape: vec![3, 4], grad_fn: copied, bytes_delta: bytes, ..ObjectGrown::default() };
+        let holder = HolderGrown {
+            path: vec!["module __main__".to_owned(), name.clone()],
+            name: name.clone(),
+            len: copied.then_some([1, pause_us]),
+            bytes,
+            objects: vec![object],
+            site: Some(Site { file: "train.py".to_owned(), line: id, text: name.clone() }),
+            bounded: copied,
+            ..HolderGrown::default()
+        };
+        let parts = vec![PartGrown { name, sort: Sort::Native, bytes }];
+        let grown = Grown { seconds: us as f64 / 1e6, total: bytes, parts, holders: vec![holder] };
+        Event::Look(Look { t_s, id: ProcId(id), copied, pause_us, objects, grown: (us % 2 == 0).then_some(grown) })
+    })
+}
+
 fn any_end() -> impl Strategy<Value = Event> {
     let status = prop_oneof![
         any::<i32>().prop_map(ExitStatus::Code),
@@ -179,6 +201,7 @@ pub fn any_event() -> impl Strategy<Value = Event> {
         1 => (any::<u32>(), text(), version).prop_map(|(id, path, version)| Event::Cgroup(Cgroup { id: CgroupId(id), path, version })),
         5 => any_tick(),
         1 => any_note(),
+        1 => any_look(),
         1 => any_end(),
     ]
 }

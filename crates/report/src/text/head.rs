@@ -81,7 +81,34 @@ pub fn blame(page: &mut Page, report: &Report, verbose: bool) {
     let counted = [Kind::Processes, Kind::Fds, Kind::Threads, Kind::Maps];
     let kind = leak.kind.filter(|kind| !counted.contains(kind)).map_or(String::new(), |kind| format!("{}: ", words::kind(kind)));
     page.labelled("what", &format!("{kind}{}", leak.text));
+    held(page, leak);
     list(page, "proof", leak.evidence.iter().cloned(), verbose);
+}
+
+/// What objects become more, who holds them and which line adds them, by a look into the process.
+fn held(page: &mut Page, leak: &Finding) {
+    let Some(holder) = &leak.holder else { return };
+    let (object, others) = (leak.objects.first(), leak.objects.len().saturating_sub(1));
+    if let Some(object) = object {
+        let beside =
+            if others > 0 { format!(", and {} beside it", words::pieces(others as u64, "kind", "kinds")) } else { String::new() };
+        page.labelled(
+            "",
+            &format!("{}{beside}: it explains {} of the growth", words::object(object), words::percent(holder.explains)),
+        );
+    }
+    let items = holder
+        .length
+        .map_or(String::new(), |[before, now]| format!(", {before} to {now} items in {}", words::span(holder.seconds)));
+    let begins = holder.path.first().map_or(String::new(), |root| format!("  <-  {root}"));
+    page.labelled("held", &format!("{} ({}{items}){begins}", cut(&holder.name, 80), holder.kind));
+    if let Some(site) = &leak.site {
+        let file = site.file.rsplit('/').next().unwrap_or(&site.file);
+        page.labelled("line", &format!("{file}:{}   {}", site.line, cut(site.text.trim(), 120)));
+    }
+    if let Some(why) = &leak.why {
+        page.labelled("why", why);
+    }
 }
 
 /// `trainer, rank 3, pid 4242 (python train.py), in training`.
@@ -208,6 +235,10 @@ pub fn seen(page: &mut Page, report: &Report, verbose: bool) {
     if let Some(longest) = report.cost.stops_ms.iter().copied().reduce(f64::max) {
         let stops = words::pieces(report.cost.stops_ms.len() as u64, "stop", "stops");
         saw.push_str(&format!(", {stops} of up to {} ms", words::three_digits(longest)));
+    }
+    if report.cost.looks > 0 {
+        let times = words::times(report.cost.looks);
+        saw.push_str(&format!(", looked {times}, held still for {} in all", words::step(report.cost.held_seconds)));
     }
     if sampling.rollup_skipped > 0 {
         let skipped = words::pieces(u64::from(sampling.rollup_skipped), "process", "processes");

@@ -1,6 +1,6 @@
 //! Numbers in the units that people think in.
 
-use lowtide_model::{Bytes, Cycle, Growth, Kind, Rate, Seconds};
+use lowtide_model::{Bytes, Cycle, Growth, Kind, ObjectGrown, Rate, Seconds};
 
 /// The span of time that rates are told in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,6 +101,28 @@ fn count(value: f64, kind: Option<Kind>) -> String {
 /// `1 stop`, `2 stops`.
 pub fn pieces(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// `once`, `twice`, `3 times`.
+pub fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        more => format!("{more} times"),
+    }
+}
+
+/// `+250 torch.Tensor float32 [64, 512] cpu with their graphs, 31.2 MiB`.
+pub fn object(object: &ObjectGrown) -> String {
+    let mut text = format!("{:+} {}", object.count_delta, object.kind);
+    if !object.device.is_empty() {
+        text.push_str(&format!(" {} {:?} {}", object.dtype, object.shape, object.device));
+    }
+    if object.grad_fn {
+        text.push_str(" with their graphs");
+    }
+    text.push_str(&format!(", {}", Bytes(object.bytes_delta.unsigned_abs())));
+    text
 }
 
 /// Three significant digits, no exponent, no zeros at the end.

@@ -1,9 +1,9 @@
 //! Hand-made reports, one for each verdict and what stands around it.
 
 use lowtide_model::{
-    Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, Growth, Hypothesis, HypothesisState,
-    Kind, LimitReport, NodeReport, OomForecast, PhaseReport, ProcId, ProcessRef, ProcessReport, ProgressReport, Report, Role,
-    RoleReport, RunSummary, SCHEMA, SamplingReport, Verdict,
+    Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, Growth, Holder, Hypothesis,
+    HypothesisState, Kind, LimitReport, NodeReport, ObjectGrown, OomForecast, PhaseReport, ProcId, ProcessRef, ProcessReport,
+    ProgressReport, Report, Role, RoleReport, RunSummary, SCHEMA, SamplingReport, Site, Verdict,
 };
 
 pub const MIB: f64 = 1_048_576.0;
@@ -72,6 +72,37 @@ pub fn role(role: &str, label: &str, count: u32, floor: u64, growth: Option<f64>
 
 fn hypothesis(name: &str, state: HypothesisState, evidence: &str, action: &str) -> Hypothesis {
     Hypothesis { name: name.into(), state, evidence: evidence.into(), action: action.into() }
+}
+
+/// The same, looked into.
+pub fn held() -> Report {
+    let mut report = leak();
+    let finding = &mut report.findings[0];
+    finding.kind = Some(Kind::AutogradGraph);
+    finding.objects = vec![ObjectGrown {
+        kind: "torch.Tensor".into(),
+        shape: vec![64, 512],
+        dtype: "float32".into(),
+        device: "cpu".into(),
+        grad_fn: true,
+        count_delta: 250,
+        bytes_delta: 109 << 20,
+    }];
+    finding.holder = Some(Holder {
+        path: vec!["frame main() train.py:131".into(), "trainer: Trainer".into(), ".outputs: list".into()],
+        name: "trainer.outputs".into(),
+        file: "/home/me/train.py".into(),
+        line: Some(131),
+        kind: "list".into(),
+        length: Some([500, 750]),
+        bytes_delta: 109 << 20,
+        seconds: 145.0,
+        explains: 0.97,
+    });
+    finding.site = Some(Site { file: "train.py".into(), line: 88, text: "self.outputs.append(out)".into() });
+    finding.why = Some("adds an element each time, and nothing in the source takes it away".into());
+    (report.cost.looks, report.cost.held_seconds) = (2, 0.21);
+    report
 }
 
 /// The leak of the design's example, as far as it is seen from outside.
@@ -171,7 +202,13 @@ pub fn leak() -> Report {
         ),
         hypothesis("workers leak", HypothesisState::RuledOut, "their private pages are constant", ""),
     ];
-    report.cost = CostReport { core_share: 0.003, stops_ms: vec![41.0, 38.5], recorder_rss_bytes: 9 << 20, longest_read_ms: 3.2 };
+    report.cost = CostReport {
+        core_share: 0.003,
+        stops_ms: vec![41.0, 38.5],
+        recorder_rss_bytes: 9 << 20,
+        longest_read_ms: 3.2,
+        ..CostReport::default()
+    };
     report.sampling = SamplingReport { ticks: 2040, interval_s: 1.0, rollup_reads: 204, rollup_skipped: 1 };
     report.blind_spots = vec!["GPU: no driver".into()];
     report.run = RunSummary {
@@ -442,6 +479,7 @@ pub fn federated() -> Report {
 pub fn all() -> Vec<(&'static str, Report)> {
     vec![
         ("leak", leak()),
+        ("held", held()),
         ("likely", likely()),
         ("no_leak", no_leak()),
         ("undecided", undecided()),

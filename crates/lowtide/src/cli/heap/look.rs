@@ -8,8 +8,8 @@ use lowtide_pyheap::torch::{self, find};
 use lowtide_pyheap::{Census, Error, Python, Summary};
 use lowtide_remote::Process;
 
-use super::memory;
 use crate::exit::Failure;
+use crate::layouts;
 use crate::terminal;
 
 /// Expected pause per MiB of private memory. Measured on heaps of 0.1 to 10 million objects: 0.2 s per million, which have some
@@ -84,7 +84,7 @@ impl Look {
             seconds(allowed)
         ));
         let mut pause = Duration::ZERO;
-        let mut layouts = find::shipped();
+        let mut known = find::shipped();
         let mut learned = false;
         let mut notes = Vec::new();
         for _ in 0..ATTEMPTS {
@@ -92,7 +92,7 @@ impl Look {
             let image = stopped.image().map_err(|error| cannot(&error))?.with_budget(room);
             let taken = Python::at(&image, runtime).and_then(|python| Census::take(image, python, threads));
             // The census keeps what it reads; this walk passes over the rest once and keeps nothing.
-            let memory = taken.as_ref().ok().map(|census| Memory::look(process, census.image(), &layouts));
+            let memory = taken.as_ref().ok().map(|census| Memory::look(process, census.image(), &known));
             // What was walked after the time was over is wrong rather than incomplete: a heap that breaks off looks like another.
             let memory = memory.map(|memory| stopped.check().and(memory));
             pause += stopped.release();
@@ -108,9 +108,9 @@ impl Look {
                     if unknown && !learned {
                         // A build of torch that is new here: learn its layout with the process going on, and look again.
                         learned = true;
-                        match memory::learn(process, census.image()) {
+                        match layouts::learn(process, census.image()) {
                             Ok(layout) => {
-                                layouts.push(layout);
+                                known.push(layout);
                                 continue;
                             }
                             Err(why) => notes.push(why),

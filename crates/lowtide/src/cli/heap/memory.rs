@@ -1,13 +1,10 @@
 //! What memory is for, and tensors: the part of a look that needs no list of Python's objects.
 
-use std::path::{Path, PathBuf};
-
 use lowtide_pyheap::memory::Memory;
 use lowtide_pyheap::torch::graph::Held;
 use lowtide_pyheap::torch::groups::{self, Group, Kind, Pinned};
-use lowtide_pyheap::torch::{self, Filter, Layout, calibrate};
+use lowtide_pyheap::torch::{self, Filter};
 use lowtide_pyheap::{Budget, Census, ObjectId, Parent};
-use lowtide_remote::{Image, Process};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -213,28 +210,4 @@ pub fn json(view: &MemoryView, path: impl Fn(&lowtide_pyheap::Path) -> Value) ->
         "classes": view.classes.iter().map(|(name, count, bytes)| json!({"class": name, "count": count, "bytes": bytes})).collect::<Vec<_>>(),
         "notes": view.notes,
     })
-}
-
-/// Learns the layout of a process's torch, outside of the process.
-pub fn learn(process: &Process, image: &Image) -> Result<Layout, String> {
-    use std::os::unix::fs::MetadataExt;
-    let ours = std::fs::metadata("/").map_err(|error| error.to_string())?;
-    let its = std::fs::metadata(format!("/proc/{}/root/", process.pid())).map_err(|error| error.to_string())?;
-    if (ours.dev(), ours.ino()) != (its.dev(), its.ino()) {
-        return Err("its torch can be calibrated inside its container only: run lowtide there".to_owned());
-    }
-    let python = process.exe().ok_or("its program is not known")?;
-    let files = image.maps().iter().filter_map(|map| map.path.as_deref());
-    let packages = calibrate::packages(files).ok_or("the folder of its torch is not known")?;
-    let library = image.maps().iter().find(|map| map.path.as_deref().is_some_and(|path| path.ends_with(b"/libtorch_cpu.so")));
-    let library = library.and_then(|map| process.module(image.maps(), map).ok());
-    let build = library.and_then(|module| module.build_id_text()).ok_or("its torch has no build id")?;
-    let room = lowtide_collect::room(Path::new("/"), std::process::id()).unwrap_or(0);
-    calibrate::layout(&calibrate::Site { python, packages, build }, cache().as_deref(), room).map_err(|error| error.to_string())
-}
-
-/// Where what was learned is kept.
-fn cache() -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache"))).map(|folder| folder.join("lowtide"))
 }

@@ -1,0 +1,241 @@
+//! What grew between two looks, in the words of a recording: who holds it, what it is, which sort of memory.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use lowtide_lint::feeds::Statement;
+use lowtide_model::{Grown, HolderGrown, MOST_HOLDERS, MOST_OBJECTS, ObjectGrown, PartGrown, Site, Sort};
+use lowtide_pyheap::memory::Memory;
+use lowtide_pyheap::torch::groups::Kind;
+use lowtide_pyheap::torch::{self, Tensor};
+use lowtide_pyheap::types::Kind as TypeKind;
+use lowtide_pyheap::visit::Ndarray;
+use lowtide_pyheap::{Budget, Census, HolderGrowth, ObjectId, Parent, Part, Path, Place, StepName, Summary};
+
+use crate::culprit::{Culprit, Sources, Standing, culprits, words};
+
+/// Objects that are less than this share of what a holder has more are not worth a line.
+const WORTH: f64 = 0.05;
+/// A shape is told where so many of a kind have it.
+const SHAPED: f64 = 0.9;
+
+/// What is kept of a look to compare later ones with.
+#[derive(Debug)]
+pub struct Before {
+    summary: Summary,
+    parts: BTreeMap<Part, u64>,
+    total: u64,
+}
+
+impl Before {
+    /// Of a look at this moment.
+    pub fn of(census: &Census, budget: Option<&Budget>) -> Self {
+        let (parts, total) = budget.map_or_else(Default::default, |budget| (budget.ram.clone(), budget.total));
+        Self { summary: census.summary(), parts, total }
+    }
+}
+
+/// What grew since then. `seconds`: how long ago that is.
+pub fn grown(
+    sources: &Sources,
+    census: &Census,
+    memory: Option<&Memory>,
+    budget: Option<&Budget>,
+    before: &Before,
+    seconds: f64,
+) -> Grown {
+    let mut growth = census.growth_since(&before.summary);
+    growth.holders.truncate(MOST_HOLDERS);
+    let objects = added(census, memory, &growth.holders);
+    let culprits = culprits(sources, census, memory, &growth.holders);
+    let holders = culprits.iter().zip(objects).map(|(culprit, objects)| holder(culprit, objects, sources)).collect();
+    let (mut total, mut parts) = (0, Vec::new());
+    if let Some(budget) = budget.filter(|_| before.total > 0) {
+        let unknown = memory.is_some_and(|memory| matches!(memory.torch, Err(torch::Error::Layout { .. })));
+        total = more(budget.total, before.total);
+        parts = self::parts(budget, before, unknown);
+    }
+    Grown { seconds, total, parts, holders }
+}
+
+fn more(now: u64, before: u64) -> i64 {
+    i64::try_from(i128::from(now) - i128::from(before)).unwrap_or(0)
+}
+
+/// By what it is for. Where torch's layout is unknown, storages of tensors cannot be told from the rest of the native heap.
+fn parts(budget: &Budget, before: &Before, unknown_tensors: bool) -> Vec<PartGrown> {
+    let all: HashSet<Part> = budget.ram.keys().chain(before.parts.keys()).copied().collect();
+    let of = |parts: &BTreeMap<Part, u64>, part| parts.get(&part).copied().unwrap_or(0);
+    let grown = all.into_iter().map(|part| PartGrown {
+        name: part.name().to_owned(),
+        sort: if unknown_tensors && sort(part) == Sort::Native { Sort::Other } else { sort(part) },
+        bytes: more(of(&budget.ram, part), of(&before.parts, part)),
+    });
+    let mut grown: Vec<PartGrown> = grown.filter(|part| part.bytes != 0).collect();
+    grown.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+    grown
+}
+
+fn sort(part: Part) -> Sort {
+    match part {
+        Part::Native | Part::NativeTensors => Sort::Native,
+        Part::Holes | Part::PythonHoles => Sort::Holes,
+        Part::Libraries | Part::Stacks | Part::Rest => Sort::Other,
+        _ => Sort::Held,
+    }
+}
+
+fn holder(culprit: &Culprit, objects: Vec<ObjectGrown>, sources: &Sources) -> HolderGrown {
+    let growth = &culprit.holder;
+    let (file, line) = match &growth.path.root {
+        Place::Module { file, .. } => (file.clone().unwrap_or_default(), None),
+        Place::Frame { file, line, .. } => (file.clone(), *line),
+        _ => (String::new(), None),
+    };
+    let root = std::iter::once(growth.path.root.to_string());
+    HolderGrown {
+        path: root.chain(growth.path.steps.iter().map(ToString::to_string)).collect(),
+        name: name(&growth.path),
+        file,
+        line,
+        kind: growth.kind.clone(),
+        len: growth.len.map(|(before, now)| [before, now]),
+        bytes: growth.bytes,
+        objects,
+        site: culprit.site.as_ref().and_then(|statement| site(statement, sources)),
+        bounded: culprit.standing == Standing::Bounded,
+        why: words::why(culprit, sources),
+    }
+}
+
+/// The program's own line: of what a library adds, the one that leads there.
+fn site(statement: &Statement, sources: &Sources) -> Option<Site> {
+    let site = if statement.library { statement.via.first()? } else { &statement.site };
+    Some(Site { file: sources.shown(&site.file), line: u32::try_from(site.line).unwrap_or(0), text: site.text.clone() })
+}
+
+/// As its author would write it: `trainer.history`, `cache["x"]`; with its module where that is not the program itself.
+fn name(path: &Path) -> String {
+    let mut text = match &path.root {
+        Place::Module { name, .. } if name != "__main__" => name.clone(),
+        Place::Module { .. } | Place::Frame { .. } => String::new(),
+        other => format!("{other}:"),
+    };
+    for (index, step) in path.steps.iter().enumerate() {
+        let separated = |name: &str| if text.is_empty() { name.to_owned() } else { format!(".{name}") };
+        let next = match &step.name {
+            // In a method its author calls it by the class.
+            StepName::Variable(name) if index == 0 && matches!(name.as_str(), "self" | "cls") => {
+                step.kind.rsplit('.').next().unwrap_or(name).to_owned()
+            }
+            StepName::Variable(name) | StepName::Attribute(name) => separated(name),
+            StepName::Key(key) => format!("[{key}]"),
+            StepName::Index(index) => format!("[{index}]"),
+            StepName::Item => "[...]".to_owned(),
+            StepName::Closure(name) => format!(" (closure's {name})"),
+            StepName::Default(name) => format!(" (default of {name})"),
+            StepName::Inner(name) => separated(name),
+        };
+        text.push_str(&next);
+    }
+    text
+}
+
+/// For each holder, what was added to it.
+fn added(census: &Census, memory: Option<&Memory>, holders: &[HolderGrowth]) -> Vec<Vec<ObjectGrown>> {
+    let below = below(census, holders);
+    let torch = memory.and_then(|memory| memory.torch.as_ref().ok());
+    let tensors: HashMap<u64, &Tensor> = torch
+        .iter()
+        .flat_map(|torch| &torch.tensors)
+        .filter(|tensor| tensor.held)
+        .filter_map(|tensor| Some((tensor.python?, tensor)))
+        .collect();
+    let mut kinds: Vec<Kinds> = vec![HashMap::new(); holders.len()];
+    for (id, holder) in census.objects().ids().zip(&below).filter_map(|(id, holder)| Some((id, (*holder)?))) {
+        let Some(kinds) = kinds.get_mut(usize::from(holder)) else { continue };
+        let (object, shape) = described(census, id, &tensors);
+        let sum = kinds.entry(object).or_default();
+        let size = i64::try_from(census.objects().size(id)).unwrap_or(i64::MAX);
+        (sum.0, sum.1) = (sum.0 + 1, sum.1.saturating_add(size));
+        *sum.2.entry(shape).or_default() += 1;
+    }
+    kinds.into_iter().zip(holders).map(|(kinds, holder)| largest(kinds, holder.bytes)).collect()
+}
+
+type Kinds = HashMap<ObjectGrown, (i64, i64, HashMap<Vec<i64>, i64>)>;
+
+/// Those that make up most of what a holder has more. Where all that it holds was counted, it is taken in proportion.
+fn largest(kinds: Kinds, bytes: i64) -> Vec<ObjectGrown> {
+    let all: i64 = kinds.values().map(|(_, size, _)| *size).fold(0, i64::saturating_add);
+    let part = if all > 0 { (bytes as f64 / all as f64).clamp(0.0, 1.0) } else { 0.0 };
+    let mut objects: Vec<ObjectGrown> = kinds
+        .into_iter()
+        .filter(|(_, (_, size, _))| *size as f64 >= WORTH * all as f64)
+        .map(|(object, (count, size, shapes))| {
+            let common = shapes.into_iter().filter(|(_, with)| *with as f64 >= SHAPED * count as f64).map(|(shape, _)| shape);
+            let (count_delta, bytes_delta) = ((count as f64 * part).round() as i64, (size as f64 * part).round() as i64);
+            ObjectGrown { shape: common.max().unwrap_or_default(), count_delta, bytes_delta, ..object }
+        })
+        .collect();
+    objects.sort_by(|a, b| b.bytes_delta.cmp(&a.bytes_delta).then_with(|| a.kind.cmp(&b.kind)));
+    objects.truncate(MOST_OBJECTS);
+    objects
+}
+
+/// What sort of object it is, and its shape.
+fn described(census: &Census, id: ObjectId, tensors: &HashMap<u64, &Tensor>) -> (ObjectGrown, Vec<i64>) {
+    let kind = census.kind(id);
+    let mut object = ObjectGrown { kind: kind.map_or_else(String::new, |kind| kind.name.clone()), ..ObjectGrown::default() };
+    let address = census.objects().address(id);
+    if let Some(tensor) = tensors.get(&address) {
+        let of = Kind::of(tensor);
+        (object.dtype, object.device, object.grad_fn) = (of.dtype, of.device, of.grad_fn);
+        return (object, of.shape);
+    }
+    let array = kind.filter(|kind| kind.kind == TypeKind::Ndarray).and_then(|_| Ndarray::read(census.reader(), address));
+    let shape = array.map_or_else(Vec::new, |array| array.shape.iter().filter_map(|size| i64::try_from(*size).ok()).collect());
+    (object, shape)
+}
+
+/// For each object the holder, by its position, below which it was added.
+fn below(census: &Census, holders: &[HolderGrowth]) -> Vec<Option<u8>> {
+    let objects = census.objects();
+    let positions: HashMap<ObjectId, u8> = holders.iter().map(|holder| holder.id).zip(0..).collect();
+    let mut children: Vec<Vec<ObjectId>> = vec![Vec::new(); holders.len()];
+    for id in objects.ids() {
+        if let Parent::Object(parent) = objects.parent(id)
+            && let Some(position) = positions.get(&parent)
+        {
+            children[usize::from(*position)].push(id);
+        }
+    }
+    let mut below: Vec<Option<u8>> = vec![None; objects.len()];
+    for ((holder, children), position) in holders.iter().zip(&children).zip(0..) {
+        let grown = holder.len.map_or(0, |(before, now)| now.saturating_sub(before));
+        // A dict has a key and a value for each item.
+        let each = if census.kind(holder.id).is_some_and(|kind| matches!(kind.kind, TypeKind::Dict | TypeKind::OrderedDict)) {
+            2
+        } else {
+            1
+        };
+        let added = usize::try_from(grown).unwrap_or(usize::MAX).saturating_mul(each);
+        // What is new as a whole, and what holds many that grew, is counted as a whole.
+        let first = if grown == 0 { 0 } else { children.len().saturating_sub(added) };
+        for id in &children[first..] {
+            below[id.0 as usize] = Some(position);
+        }
+        if holder.len.is_none() {
+            below[holder.id.0 as usize] = Some(position);
+        }
+    }
+    // A parent's number is smaller than its children's.
+    for id in objects.ids() {
+        if below[id.0 as usize].is_none()
+            && let Parent::Object(parent) = objects.parent(id)
+            && !positions.contains_key(&parent)
+        {
+            below[id.0 as usize] = below[parent.0 as usize];
+        }
+    }
+    below
+}

@@ -1,0 +1,314 @@
+//! Looks that `run` takes by itself into a process that is likely to leak: who holds what grows.
+//!
+//! When is decided by [`plan`]; by which way - the process is held still, or copies itself at a mark and the copy is read - by
+//! which of the two is predicted to hold it up less. The look itself runs on a thread of its own, so that the recording goes on.
+//! Whatever fails becomes a note, and nothing more.
+
+mod grown;
+mod plan;
+mod take;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::Duration;
+
+use lowtide_collect::Collector;
+use lowtide_model::{Answer, Event, Look, MarkKind, Note, NoteKind, ProcId, Report, Request, Tick};
+use lowtide_remote::{How, Meeting, Process, fits, shorter};
+
+use super::guard::guarded;
+use super::marks::Marks;
+use grown::Before;
+use plan::{Plan, Suspect};
+use take::{Failed, Order, Taken, Way};
+
+/// A copy is waited for this long, seconds: as long as a long step takes.
+const PATIENCE_S: f64 = 10.0;
+/// Marks are read so often meanwhile, seconds: a copy waits for us.
+pub const HEAR_EVERY_S: f64 = 0.05;
+/// A look that takes longer is given up, seconds.
+const LOOK_S: f64 = 60.0;
+/// Objects that the collector does not track, for each that it does (measured: 2.7 to 3.4, on 3.8 to 3.13 and with torch).
+const ALL_OF_TRACKED: u64 = 4;
+/// Objects for each MiB of private memory, where nothing is known of them: far fewer where most of it is tensors.
+const PER_MIB: u64 = 3000;
+/// The least that a look takes, bytes.
+const LEAST_ROOM: u64 = 64 << 20;
+
+/// The looks of a run.
+pub struct Looks {
+    plan: Plan,
+    state: State,
+    /// Where copies meet us; `None` where nothing was put into the run.
+    folder: Option<PathBuf>,
+    /// What the first look at each process left to compare with, and when it was.
+    before: HashMap<ProcId, (Arc<Before>, f64)>,
+    /// Private bytes of each process, and objects that its collector tracks.
+    sizes: HashMap<ProcId, u64>,
+    tracked: HashMap<ProcId, u64>,
+    /// Set while a process is held still.
+    holding: Arc<AtomicBool>,
+    /// Processes that could not be copied.
+    no_copies: Vec<ProcId>,
+}
+
+enum State {
+    Idle,
+    /// A copy was asked for.
+    Asked {
+        suspect: Suspect,
+        process: Process,
+        meeting: Meeting,
+        since_s: f64,
+        room: u64,
+    },
+    /// The look is under way.
+    Under {
+        suspect: Suspect,
+        since_s: f64,
+        copied: Option<u64>,
+        taken: Receiver<Result<Taken, Failed>>,
+    },
+}
+
+/// What looks need of the watching.
+pub struct Around<'a> {
+    pub now_s: f64,
+    pub marks: Option<&'a mut Marks>,
+    pub collector: Option<&'a mut Collector>,
+}
+
+impl Looks {
+    /// None taken yet. `folder`: that of the marks.
+    pub fn new(folder: Option<PathBuf>) -> Self {
+        Self {
+            plan: Plan::default(),
+            state: State::Idle,
+            folder,
+            before: HashMap::new(),
+            sizes: HashMap::new(),
+            tracked: HashMap::new(),
+            holding: Arc::default(),
+            no_copies: Vec::new(),
+        }
+    }
+
+    /// A process is held still: what is measured now would seem to be level.
+    pub fn holds(&self) -> bool {
+        self.holding.load(Ordering::SeqCst)
+    }
+
+    /// A process was asked for a copy, and nothing else may be asked of it.
+    pub fn waits(&self) -> bool {
+        matches!(self.state, State::Asked { .. })
+    }
+
+    /// Takes note of a live report.
+    pub fn review(&mut self, report: &Report) {
+        self.plan.review(report);
+    }
+
+    /// Takes note of what is measured and of what processes say.
+    pub fn know(&mut self, event: &Event) {
+        match event {
+            Event::Tick(Tick { t_s, procs, .. }) => {
+                self.sizes = procs.iter().map(|sample| (sample.id, sample.anon.saturating_add(sample.shmem))).collect();
+                self.plan.measured(*t_s, |id| self.sizes.get(&id).copied());
+            }
+            Event::Mark(mark) => {
+                if let Some(objects) = mark.facts.as_ref().and_then(|facts| facts.gc_objects) {
+                    self.tracked.insert(mark.id, objects);
+                }
+            }
+            Event::Exit(exit) => {
+                self.tracked.remove(&exit.id);
+                self.before.remove(&exit.id);
+            }
+            _ => {}
+        }
+    }
+
+    /// Goes on with the look that is under way, or begins one if it is time. What there is to tell.
+    pub fn go_on(&mut self, mut around: Around<'_>) -> Vec<Event> {
+        let told = match std::mem::replace(&mut self.state, State::Idle) {
+            State::Idle => self.begin(&mut around),
+            State::Asked { suspect, process, meeting, since_s, room } => {
+                if around.now_s - since_s < PATIENCE_S {
+                    self.state = State::Asked { suspect, process, meeting, since_s, room };
+                    return Vec::new();
+                }
+                // It makes no marks, or a very long step. When it comes to our request nobody will listen, and it will know.
+                self.no_copies.push(suspect.id);
+                self.stop(suspect, process, room, around.now_s)
+            }
+            State::Under { suspect, since_s, copied, taken } => match taken.try_recv() {
+                Ok(result) => self.ended(suspect, since_s, copied, result, &mut around),
+                Err(TryRecvError::Empty) if around.now_s - since_s < LOOK_S => {
+                    self.state = State::Under { suspect, since_s, copied, taken };
+                    Vec::new()
+                }
+                Err(_) => {
+                    let failed = Failed { why: "it broke off inside lowtide".to_owned(), pause: Duration::ZERO, for_good: true };
+                    self.ended(suspect, since_s, copied, Err(failed), &mut around)
+                }
+            },
+        };
+        if let Some(collector) = &mut around.collector {
+            collector.copy_lives(matches!(self.state, State::Under { copied: Some(_), .. } | State::Asked { .. }));
+        }
+        told
+    }
+
+    /// A process has answered: its copy is read, if there is one.
+    pub fn answered(&mut self, event: &Event, now_s: f64, collector: Option<&mut Collector>) -> Vec<Event> {
+        let Event::Mark(mark) = event else { return Vec::new() };
+        let MarkKind::Answer(answer @ Answer { request: Request::Snapshot, .. }) = &mark.what else { return Vec::new() };
+        let State::Asked { .. } = &self.state else { return Vec::new() };
+        let State::Asked { suspect, process, meeting, since_s, room } = std::mem::replace(&mut self.state, State::Idle) else {
+            return Vec::new();
+        };
+        if mark.id != suspect.id {
+            self.state = State::Asked { suspect, process, meeting, since_s, room };
+            return Vec::new();
+        }
+        let pid = answer.value.and_then(|pid| u32::try_from(pid).ok());
+        if let (Some(pid), Some(collector)) = (pid, collector) {
+            collector.ignore_child(pid);
+        }
+        match pid.map(|pid| meeting.copy(Path::new("/"), &process, pid)) {
+            Some(Ok(copy)) => self.start(suspect, process, Way::Copy(copy), room, mark.t_s, Some(answer.pause_us)),
+            // A GPU's memory is mapped, or there was no room for another process.
+            _ => {
+                self.no_copies.push(suspect.id);
+                self.stop(suspect, process, room, now_s)
+            }
+        }
+    }
+
+    fn begin(&mut self, around: &mut Around<'_>) -> Vec<Event> {
+        let now_s = around.now_s;
+        let Some(suspect) = self.plan.due(now_s) else { return Vec::new() };
+        let process = match Process::open(Path::new("/"), suspect.pid) {
+            Ok(process) => process,
+            Err(error) => return self.fail(&suspect, now_s, error.to_string()),
+        };
+        let size = self.sizes.get(&suspect.id).copied().unwrap_or(0);
+        // A look never reads what tensors hold, but how much that is nobody knows before.
+        let room = take::room(suspect.pid).unwrap_or(0) / 2;
+        if room < LEAST_ROOM {
+            let why = format!(
+                "a look takes {} and more, and the tightest limit leaves less than twice that",
+                lowtide_model::Bytes(LEAST_ROOM)
+            );
+            return self.fail(&suspect, now_s, why);
+        }
+        let objects = match self.tracked.get(&suspect.id) {
+            Some(tracked) => tracked.saturating_mul(ALL_OF_TRACKED),
+            None => (size >> 20).saturating_mul(PER_MIB),
+        };
+        let may_copy = !self.no_copies.contains(&suspect.id) && fits(size.saturating_add(LEAST_ROOM), room.saturating_mul(2));
+        if may_copy && shorter(objects, size).0 == How::Copy {
+            match self.ask(suspect, process, room, around) {
+                Ok(()) => return Vec::new(),
+                Err((suspect, process)) => return self.stop(suspect, process, room, now_s),
+            }
+        }
+        self.stop(suspect, process, room, now_s)
+    }
+
+    /// Asks a process for a copy; gives it back where it cannot be asked.
+    fn ask(&mut self, suspect: Suspect, process: Process, room: u64, around: &mut Around<'_>) -> Result<(), (Suspect, Process)> {
+        let (Some(folder), Some(marks)) = (&self.folder, &mut around.marks) else { return Err((suspect, process)) };
+        if !marks.is_reachable(suspect.pid) {
+            return Err((suspect, process));
+        }
+        // There must be somebody to meet before it is asked.
+        let Ok(meeting) = Meeting::new(folder, suspect.pid) else { return Err((suspect, process)) };
+        if let Some(collector) = &mut around.collector {
+            collector.expect_copy(suspect.pid);
+        }
+        if marks.ask(suspect.pid, Request::Snapshot).is_err() {
+            return Err((suspect, process));
+        }
+        self.state = State::Asked { suspect, process, meeting, since_s: around.now_s, room };
+        Ok(())
+    }
+
+    fn stop(&mut self, suspect: Suspect, process: Process, room: u64, now_s: f64) -> Vec<Event> {
+        let allowed = self.plan.allowed(now_s);
+        self.start(suspect, process, Way::Stop(allowed), room, now_s, None)
+    }
+
+    fn start(&mut self, suspect: Suspect, process: Process, way: Way, room: u64, t_s: f64, copied: Option<u64>) -> Vec<Event> {
+        let before = self.before.get(&suspect.id).map(|(before, first_s)| (Arc::clone(before), t_s - first_s));
+        let order = Order { process, way, room, before, holding: Arc::clone(&self.holding) };
+        let (tell, taken) = channel();
+        let work = move || {
+            let result = guarded(|| take::take(order));
+            let panicked = |why| Err(Failed { why, pause: Duration::ZERO, for_good: true });
+            // Nobody listens where the run is over.
+            let _ = tell.send(result.unwrap_or_else(panicked));
+        };
+        // Without a thread its end of the channel is gone, and the next turn says so.
+        drop(std::thread::Builder::new().name("lowtide-look".to_owned()).spawn(work));
+        self.state = State::Under { suspect, since_s: t_s, copied, taken };
+        Vec::new()
+    }
+
+    fn ended(
+        &mut self,
+        suspect: Suspect,
+        t_s: f64,
+        copied: Option<u64>,
+        result: Result<Taken, Failed>,
+        around: &mut Around<'_>,
+    ) -> Vec<Event> {
+        let (now_s, collector) = (around.now_s, around.collector.as_mut());
+        let of_copy = Duration::from_micros(copied.unwrap_or(0));
+        match result {
+            Ok(taken) => {
+                if let Some(collector) = collector {
+                    collector.spent_elsewhere(taken.cpu_s);
+                }
+                let pause = taken.pause + of_copy;
+                self.plan.looked(suspect.id, t_s, pause, taken.before.is_some());
+                if let Some(before) = taken.before {
+                    self.before.insert(suspect.id, (before, t_s));
+                }
+                let look = look(&suspect, t_s, copied, pause);
+                let look = Look { objects: taken.objects, grown: taken.grown, ..look };
+                let blind = taken.blind.map(|why| note(&suspect, now_s, why));
+                std::iter::once(Event::Look(look)).chain(blind).collect()
+            }
+            Err(failed) => {
+                let held = failed.pause + of_copy;
+                let is_end = self.plan.failed(suspect.id, now_s, held, failed.for_good);
+                // What it cost is told in any case; what passes is tried again, and told only where that was no use.
+                let cost = (!held.is_zero()).then(|| Event::Look(look(&suspect, t_s, copied, held)));
+                cost.into_iter().chain(is_end.then(|| told(&suspect, now_s, &failed.why))).collect()
+            }
+        }
+    }
+
+    fn fail(&mut self, suspect: &Suspect, now_s: f64, why: String) -> Vec<Event> {
+        self.plan.failed(suspect.id, now_s, Duration::ZERO, true);
+        vec![told(suspect, now_s, &why)]
+    }
+}
+
+/// A look that told nothing but what it cost.
+fn look(suspect: &Suspect, t_s: f64, copied: Option<u64>, pause: Duration) -> Look {
+    let pause_us = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
+    Look { t_s, id: suspect.id, copied: copied.is_some(), pause_us, objects: 0, grown: None }
+}
+
+fn told(suspect: &Suspect, t_s: f64, why: &str) -> Event {
+    note(suspect, t_s, format!("who holds the growth of pid {}: {why}", suspect.pid))
+}
+
+fn note(suspect: &Suspect, t_s: f64, text: String) -> Event {
+    Event::Note(Note { t_s, kind: NoteKind::Unavailable, text, process: Some(suspect.id) })
+}

@@ -1,0 +1,192 @@
+//! One look: the process is held still, or its copy is, and what it has is counted.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lowtide_model::Grown;
+use lowtide_pyheap::memory::Memory;
+use lowtide_pyheap::torch::{Error as TorchError, find};
+use lowtide_pyheap::{Census, Error, Python, budget};
+use lowtide_remote::{Copied, Image, Process};
+
+use super::grown::{Before, grown};
+use crate::culprit::Sources;
+use crate::layouts;
+use crate::watch::clock::thread_cpu_s;
+
+/// How often a look is tried that finds the collector at work, and the time between.
+const ATTEMPTS: u32 = 20;
+const BETWEEN: Duration = Duration::from_millis(5);
+/// What a look takes beside what it reads from the process, in bytes, and how much more than that.
+const OVERHEAD: u64 = 16 << 20;
+const OVER: f64 = 1.5;
+
+/// What is to be read.
+pub enum Way {
+    /// The process, held still no longer than this.
+    Stop(Duration),
+    /// A copy that it made of itself.
+    Copy(Copied),
+}
+
+/// A look to be taken.
+pub struct Order {
+    pub process: Process,
+    pub way: Way,
+    /// The memory that a look may take, bytes.
+    pub room: u64,
+    /// What it is compared with, and how many seconds ago that was.
+    pub before: Option<(Arc<Before>, f64)>,
+    /// Is set as long as the process is held.
+    pub holding: Arc<AtomicBool>,
+}
+
+/// A look that was taken.
+pub struct Taken {
+    /// How long it was held still; zero for a copy.
+    pub pause: Duration,
+    pub objects: u64,
+    /// What grew, where it was compared.
+    pub grown: Option<Grown>,
+    /// What a later one is compared with, where it was not.
+    pub before: Option<Arc<Before>>,
+    /// What could not be seen.
+    pub blind: Option<String>,
+    /// Processor seconds that it took.
+    pub cpu_s: f64,
+}
+
+/// Why none was.
+pub struct Failed {
+    pub why: String,
+    /// How long the process was held for it.
+    pub pause: Duration,
+    /// It is no use to try again.
+    pub for_good: bool,
+}
+
+impl Failed {
+    fn new(error: &Error, pause: Duration) -> Self {
+        use lowtide_remote::Error as Remote;
+        let passes = match error {
+            Error::Collecting { .. } | Error::Torn { .. } | Error::Cut(_) => true,
+            Error::Remote(error) => matches!(error, Remote::Stubborn { .. } | Remote::TimeOver { .. } | Remote::Io { .. }),
+            _ => false,
+        };
+        Self { why: error.to_string(), pause, for_good: !passes }
+    }
+}
+
+/// Takes a look, on a thread of its own.
+pub fn take(order: Order) -> Result<Taken, Failed> {
+    let Order { process, way, room, before, holding } = order;
+    let budget = ((room.saturating_sub(OVERHEAD)) as f64 / OVER) as u64;
+    let mut pause = Duration::ZERO;
+    let (census, memory) = match way {
+        Way::Stop(allowed) => {
+            let hold = Hold(holding);
+            stopped(&process, allowed, budget, &mut pause, &hold).map_err(|error| Failed::new(&error, pause))?
+        }
+        Way::Copy(copy) => copied(&copy, budget).map_err(|error| Failed::new(&error, Duration::ZERO))?,
+    };
+    let told = told(&Sources::of(&process), census, memory, before, pause);
+    Ok(Taken { cpu_s: thread_cpu_s(), ..told })
+}
+
+/// Says that a process is held, as long as it is.
+struct Hold(Arc<AtomicBool>);
+
+impl Hold {
+    fn set(&self, is_held: bool) {
+        self.0.store(is_held, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.set(false);
+    }
+}
+
+type Seen = (Census, Option<Memory>);
+
+fn stopped(process: &Process, allowed: Duration, budget: u64, pause: &mut Duration, hold: &Hold) -> Result<Seen, Error> {
+    // Most of what can be wrong is seen without a stop, and so is what does not change.
+    let image = process.image()?;
+    let runtime = Python::runtime(process, &image)?;
+    if let Err(error @ (Error::FreeThreaded { .. } | Error::Unknown { .. })) = Python::at(&image, runtime) {
+        return Err(error);
+    }
+    let known = known(process, &image);
+    drop(image);
+    for _ in 0..ATTEMPTS {
+        hold.set(true);
+        let stop = process.stop(allowed.saturating_sub(*pause))?;
+        let seen = stop.image().map_err(Error::from).and_then(|image| {
+            let image = image.with_budget(budget);
+            let python = Python::at(&image, runtime)?;
+            let census = Census::take(image, python, 1)?;
+            let memory = Memory::look(process, census.image(), &known);
+            // What was walked after the time was over is wrong rather than incomplete.
+            let memory = stop.check().and(memory).ok();
+            Ok((census, memory))
+        });
+        *pause += stop.release();
+        hold.set(false);
+        match seen {
+            Err(Error::Collecting { .. }) if *pause < allowed => std::thread::sleep(BETWEEN),
+            seen => return seen,
+        }
+    }
+    Err(Error::Collecting { attempts: ATTEMPTS })
+}
+
+fn copied(copy: &Copied, budget: u64) -> Result<Seen, Error> {
+    let process = copy.process();
+    let image = copy.image()?.with_budget(budget);
+    let python = Python::find(process, &image)?;
+    let known = known(process, &image);
+    let census = Census::take(image, python, 1)?;
+    let memory = Memory::look(process, census.image(), &known).ok();
+    Ok((census, memory))
+}
+
+/// Layouts of torch to try: those that are shipped, and what was learned of its build before. Learning it now would take a
+/// process of its own beside the run.
+fn known(process: &Process, image: &Image) -> Vec<lowtide_pyheap::torch::Layout> {
+    let mut known = find::shipped();
+    known.extend(layouts::known(process, image));
+    known
+}
+
+/// What a look tells.
+fn told(
+    sources: &Sources,
+    mut census: Census,
+    mut memory: Option<Memory>,
+    before: Option<(Arc<Before>, f64)>,
+    pause: Duration,
+) -> Taken {
+    let parts = memory.as_mut().map(|memory| budget::budget(memory, Some(&census)));
+    if let Some(memory) = &memory {
+        memory.count_tensors(&mut census);
+    }
+    let unknown = memory.as_ref().is_some_and(|memory| matches!(memory.torch, Err(TorchError::Layout { .. })));
+    let blind = unknown.then(|| {
+        "storages of tensors: this build of torch is not known here; `lowtide heap PID` learns it once, and looks see them then".to_owned()
+    });
+    let (grown, before) = match before {
+        Some((before, seconds)) => (Some(grown(sources, &census, memory.as_ref(), parts.as_ref(), &before, seconds)), None),
+        None => (None, Some(Arc::new(Before::of(&census, parts.as_ref())))),
+    };
+    Taken { pause, objects: census.objects().len() as u64, grown, before, blind, cpu_s: 0.0 }
+}
+
+/// Bytes that the tightest limit leaves for a look into a process: its limits, and ours. `None` where no limit can be read.
+pub fn room(pid: u32) -> Option<u64> {
+    let root = Path::new("/");
+    let (ours, its) = (lowtide_collect::room(root, std::process::id()), lowtide_collect::room(root, pid));
+    ours.into_iter().chain(its).min()
+}

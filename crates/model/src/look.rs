@@ -1,0 +1,141 @@
+//! What came of looking into a process of the run: what had grown there since the look before.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ProcId;
+
+/// The most holders of one look.
+pub const MOST_HOLDERS: usize = 8;
+/// The most kinds of objects of one holder.
+pub const MOST_OBJECTS: usize = 4;
+
+/// One look into a process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Look {
+    /// When it began, in seconds after the run's start.
+    pub t_s: f64,
+    /// The process.
+    pub id: ProcId,
+    /// It was the process's own copy that was read, while the process went on; else the process was held still.
+    #[serde(default)]
+    pub copied: bool,
+    /// How long it held the process up, microseconds. For a copy, the making of it.
+    pub pause_us: u64,
+    /// Live objects of Python.
+    #[serde(default)]
+    pub objects: u64,
+    /// What had grown since the first look; `None` for that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grown: Option<Grown>,
+}
+
+/// What grew between two looks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Grown {
+    /// Seconds between them.
+    pub seconds: f64,
+    /// All resident private memory, more bytes than before.
+    #[serde(default)]
+    pub total: i64,
+    /// The same by what it is for; together they are `total`.
+    #[serde(default)]
+    pub parts: Vec<PartGrown>,
+    /// Who holds more than before, most bytes first; at most [`MOST_HOLDERS`].
+    #[serde(default)]
+    pub holders: Vec<HolderGrown>,
+}
+
+/// A part of a process's memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PartGrown {
+    /// Its name as `lowtide heap` has it: `numpy arrays`, `native heap`.
+    pub name: String,
+    /// What sort of memory it is.
+    pub sort: Sort,
+    /// More bytes than before.
+    pub bytes: i64,
+}
+
+/// Sorts of memory, by who could hold it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sort {
+    /// Objects of Python, arrays and tensors: something in Python can hold it.
+    Held,
+    /// In use, and no object of Python's is known to hold it.
+    Native,
+    /// Free inside an allocator.
+    Holes,
+    /// Nothing is known of it.
+    Other,
+}
+
+/// Somebody who holds more than before.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HolderGrown {
+    /// The way to it, step by step, from where it begins: `module train`, `trainer: Trainer`, `.history: list`.
+    pub path: Vec<String>,
+    /// How a person calls it: `trainer.history`.
+    pub name: String,
+    /// The file of the module or function where the way begins, empty where there is none.
+    #[serde(default)]
+    pub file: String,
+    /// The line that the function is at.
+    #[serde(default)]
+    pub line: Option<u32>,
+    /// Its type.
+    pub kind: String,
+    /// `len()` before and now, for a container that was there before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub len: Option<[u64; 2]>,
+    /// More bytes held than before, with the storages of tensors and what their graphs keep.
+    pub bytes: i64,
+    /// What was added, most bytes first; at most [`MOST_OBJECTS`].
+    #[serde(default)]
+    pub objects: Vec<ObjectGrown>,
+    /// The line that adds to it, where one was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<Site>,
+    /// The source keeps it from growing for ever.
+    #[serde(default)]
+    pub bounded: bool,
+    /// Why it grows, or why no line is told; one sentence, empty where nothing is known.
+    #[serde(default)]
+    pub why: String,
+}
+
+/// Objects that became more. Field names are a contract with other programs (`lowtide.report/1`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ObjectGrown {
+    /// The type, with its module: `torch.Tensor`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Of a tensor.
+    #[serde(default)]
+    pub shape: Vec<i64>,
+    /// Of a tensor.
+    #[serde(default)]
+    pub dtype: String,
+    /// Of a tensor.
+    #[serde(default)]
+    pub device: String,
+    /// A tensor that drags its graph along.
+    #[serde(default)]
+    pub grad_fn: bool,
+    /// More of them than before.
+    pub count_delta: i64,
+    /// More bytes than before.
+    pub bytes_delta: i64,
+}
+
+/// A line of source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// What stands there.
+    #[serde(default)]
+    pub text: String,
+}
