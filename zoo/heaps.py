@@ -77,10 +77,10 @@ def judge(answer: dict, truth: Truth, variant: str) -> dict:
 
 def said(answer: dict) -> str:
     """Whom it accuses, in one cell."""
-    words = [
-        f"{holder['path']['text']} {holder['bytes'] / 2**20:+.2f} MiB: {Path(holder['site']['file']).name}:{holder['site']['line']}"
-        for holder in accused(answer)[:2]
-    ]
+    words = []
+    for holder in accused(answer)[:2]:
+        place = f"{Path(holder['site']['file']).name}:{holder['site']['line']}"
+        words.append(f"{holder['path']['text']} {holder['bytes'] / 2**20:+.2f} MiB: {place}")
     return "; ".join(words).replace("|", "\\|")
 
 
