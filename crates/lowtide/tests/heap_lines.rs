@@ -67,6 +67,7 @@ def batches():
 def main():
     trainer, keep, running, local, n = Trainer(), make(), batches(), [], 0
     light, heavy, stop, threads = [], [], threading.Event(), []
+    turns, rounds = [], 0
     print('ready', flush=True)
     for line in sys.stdin:
         for _ in range(200):
@@ -81,6 +82,11 @@ def main():
             store.file(n, bytes(2000))
             Cycle()
             light.append(float(n))  # <- light: unknown
+        rounds += 1
+        if rounds % 2:
+            turns.clear()
+        else:
+            turns.extend(bytes(10000) for _ in range(100))  # <- turns: unknown
         for _ in range(3):
             thread = threading.Thread(target=stop.wait, daemon=True)
             thread.start()

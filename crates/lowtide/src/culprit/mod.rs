@@ -151,6 +151,10 @@ fn standing(holder: &HolderGrowth, opens: bool, statements: &[Statement], reason
     if holder.bytes < WORTH && !heavy {
         return Standing::Unknown("it grew by too little to matter; looks that are further apart tell more".to_owned());
     }
+    let was_empty = holder.len.is_some_and(|(before, _)| before == 0);
+    if was_empty && matches!(first.bound, Some(Bound::EmptiedIf(_))) {
+        return Standing::Unknown("it was empty at the look before: it is filled and emptied in turns, perhaps".to_owned());
+    }
     let maybe = first.bound.is_some() || first.certainty == Certainty::ByName;
     if maybe { Standing::Suspect } else { Standing::Culprit }
 }
