@@ -22,6 +22,7 @@ from rivals import rivals_python, site_packages
 HERE = Path(__file__).resolve().parent
 ROUNDS = 5
 SIZES = (100_000, 1_000_000)
+GATE_AT = 1_000_000  # the heap whose ratios are gates; those of the others are goals
 LARGE = 10_000_000  # for us alone: the slowest of the others needs a minute for it
 LARGE_GIB = 6.0  # that must be free for it
 TORCH_RECORDS = 100_000
@@ -37,7 +38,8 @@ ABOUT = (
     "nothing else meanwhile; what it takes to import them does not count. gc: `sys.getsizeof` of `gc.get_objects()` by type; "
     "objgraph: `most_common_types()`, both of what the collector tracks only; guppy: `hpy().heap()`; pympler: "
     "`summarize(muppy.get_objects())`. None of the four gives paths. The heap: records of a data set as dicts, lists, tuples, str, "
-    "numbers and instances, 17 objects each; torch: the same beside a model after a few steps."
+    "numbers and instances, 17 objects each; torch: the same beside a model after a few steps. Gates are those of the heap of one "
+    "million objects, by processor time."
 )
 
 
@@ -56,11 +58,12 @@ class Target:
             raise RuntimeError(f"a target ended with {self.process.wait()}: see above")
         return json.loads(line)
 
-    def ask(self, way: str) -> float:
-        """Milliseconds that it took."""
+    def ask(self, way: str) -> dict[str, float]:
+        """Milliseconds that it took, and those of the processor."""
         self.process.stdin.write(way + "\n")
         self.process.stdin.flush()
-        return self.answer()["ms"]
+        answer = self.answer()
+        return {way: answer["ms"], f"{way} cpu": answer["cpu"]}
 
     def resident_mb(self) -> float:
         return status_bytes(self.process.pid, "VmRSS") / 1e6
@@ -86,7 +89,7 @@ def look(lowtide: Path, pid: int) -> dict:
     return {
         "lowtide": wall * 1000,
         "pause": answer["pause_seconds"] * 1000,
-        "cpu": (usage.ru_utime + usage.ru_stime) * 1000,
+        "lowtide cpu": (usage.ru_utime + usage.ru_stime) * 1000,
         "read": answer["bytes_read"] / 2**20,
         "held": usage.ru_maxrss / 1024,
         "objects": answer["objects"],
@@ -105,9 +108,9 @@ def measured(lowtide: Path, python: str, objects: int, kind: str, rivals: tuple[
                 target = targets[way]
                 if way == "lowtide":
                     resident = target.resident_mb()
-                    new = {**look(lowtide, target.process.pid), "resident": resident, "copy": target.ask("copy")}
+                    new = {**look(lowtide, target.process.pid), "resident": resident, **target.ask("copy")}
                 else:
-                    new = {way: target.ask(way)}
+                    new = target.ask(way)
                 for name, value in new.items():
                     found.setdefault(name, []).append(value)
     finally:
@@ -122,15 +125,18 @@ def free_gib() -> float:
     return int(fields["MemAvailable"].split()[0]) / 2**20
 
 
-def judge(answer: Answer, heap: str, found: dict[str, list[float]]) -> None:
-    """Goals and gates of one heap."""
+def judge(answer: Answer, heap: str, found: dict[str, list[float]], is_gate: bool) -> None:
+    """Goals and gates of one heap. By processor time, ours of both threads together: others who compute disturb it least."""
     middle = {name: median(values) for name, values in found.items()}
+    say = answer.gate if is_gate else answer.goal
     for rival, times in GATES.items():
         if rival in middle:
-            ratio = middle[rival] / middle["lowtide"]
-            answer.gate(f"{heap}: at least {times:g} times faster than {rival}", f"{ratio:.1f} times", ratio >= times)
+            ratio = middle[f"{rival} cpu"] / middle["lowtide cpu"]
+            wall = middle[rival] / middle["lowtide"]
+            got = f"{ratio:.1f} times by processor time, {wall:.1f} by the clock"
+            say(f"{heap}: at least {times:g} times faster than {rival}", got, ratio >= times)
     allowed = MEMORY_PART * middle["read"] + MEMORY_MIB
-    answer.gate(
+    say(
         f"{heap}: memory at most {MEMORY_PART} times what was read and {MEMORY_MIB} MiB",
         f"{middle['held']:.0f} of {allowed:.0f} MiB",
         middle["held"] <= allowed,
@@ -157,13 +163,13 @@ def main() -> None:
         found = measured(args.lowtide, interpreter, objects, kind, rivals)
         show = {name: middle_and_spread(values, 0) for name, values in found.items()}
         per_mb = [copy / resident for copy, resident in zip(found["copy"], found["resident"])]
-        columns = [show[name] for name in ("lowtide", "cpu", "pause")]
+        columns = [show[name] for name in ("lowtide", "lowtide cpu", "pause")]
         sizes = [f"{median(found[name]):.0f}" for name in ("read", "held")]
         rows.append(
             [heap, f"{median(found['objects']) / 1e6:.2f}", *columns, *sizes, middle_and_spread(per_mb, 3)]
             + [show.get(rival, "") for rival in RIVALS]
         )
-        judge(answer, heap, found)
+        judge(answer, heap, found, is_gate=objects == GATE_AT)
         if objects == LARGE:
             seconds = median(found["lowtide"]) / 1000
             answer.goal(f"10 million objects in {LARGE_S:g} second", f"{seconds:.2f} s", seconds <= LARGE_S)
