@@ -1,6 +1,6 @@
 //! The objects of a census, in the order in which they were found: first what roots name, then what that refers to.
 //!
-//! Columns instead of records: 20 bytes per object, since there may be tens of millions.
+//! Columns instead of records: 18 bytes per object, since there may be tens of millions.
 
 use super::worker::Output;
 use crate::types::TypeId;
@@ -42,7 +42,8 @@ impl Found {
 #[derive(Debug, Default)]
 pub struct Objects {
     addresses: Vec<u64>,
-    kinds: Vec<TypeId>,
+    /// Types have numbers below 65,536: others are not counted.
+    kinds: Vec<u16>,
     sizes: Vec<u32>,
     parents: Vec<u32>,
     /// Sizes of 4 GiB and more.
@@ -76,7 +77,7 @@ impl Objects {
     /// Its type.
     #[must_use]
     pub fn kind(&self, id: ObjectId) -> TypeId {
-        self.kinds[id.0 as usize]
+        TypeId(u32::from(self.kinds[id.0 as usize]))
     }
 
     /// Its size in bytes, with its head; not what it refers to.
@@ -115,7 +116,7 @@ impl Objects {
         let room = LIMIT.saturating_sub(self.addresses.len());
         let found = &output.found[..output.found.len().min(room)];
         self.addresses.extend(found.iter().map(|found| found.address));
-        self.kinds.extend(found.iter().map(|found| found.kind));
+        self.kinds.extend(found.iter().map(|found| found.kind.0 as u16));
         self.parents.extend(found.iter().map(|found| found.parent));
     }
 
@@ -123,7 +124,7 @@ impl Objects {
     pub(super) fn push(&mut self, found: Found) {
         if self.addresses.len() < LIMIT {
             self.addresses.push(found.address);
-            self.kinds.push(found.kind);
+            self.kinds.push(found.kind.0 as u16);
             self.parents.push(found.parent);
         }
     }
