@@ -139,7 +139,10 @@ impl Marks {
             let passed_over = mark.what == MarkKind::Step && newest.get(&mark.pid) != Some(&i);
             // Nor does anything come after the last look at a process that is gone.
             let last = last || self.gone.contains(&mark.pid);
-            if !passed_over && let Some(mark) = self.keep(mark, last) {
+            if passed_over {
+                // Where others have facts the newest is passed over, too: the count of steps is its all the same.
+                self.heard(&mark);
+            } else if let Some(mark) = self.keep(mark, last) {
                 events.push(Event::Mark(mark));
             }
         }
@@ -166,13 +169,20 @@ impl Marks {
         events
     }
 
-    fn keep(&mut self, raw: RawMark, last: bool) -> Option<Mark> {
+    /// Takes note of how far a process is; when the mark was by our clock, and what was kept so far. `None` for nobody of the run.
+    fn heard(&mut self, raw: &RawMark) -> Option<(f64, &mut Kept)> {
         let id = *self.processes.get(&raw.pid)?;
         self.any = true;
         let t_s = (raw.t_ns as i128 - i128::from(self.start_ns)) as f64 * 1e-9;
-        let late = t_s > DENSE_S;
         let kept = self.kept.entry(raw.pid).or_insert_with(|| Kept::new(id));
         kept.newest = (kept.newest.0.max(t_s), kept.newest.1.max(raw.steps));
+        Some((t_s, kept))
+    }
+
+    fn keep(&mut self, raw: RawMark, last: bool) -> Option<Mark> {
+        let asked = self.asked.get(&raw.pid).copied();
+        let (t_s, kept) = self.heard(&raw)?;
+        let (id, late) = (kept.id, t_s > DENSE_S);
         let mut what = raw.what;
         let scope = match &what {
             MarkKind::Step => {
@@ -191,10 +201,10 @@ impl Marks {
             MarkKind::Begin(begun) => Some(begun.scope),
             MarkKind::End(scope) => Some(*scope),
             // What nobody asked for is none: the analysis draws conclusions from it.
-            MarkKind::Answer(answer) if self.asked.get(&raw.pid) != Some(&answer.number) => return None,
+            MarkKind::Answer(answer) if asked != Some(answer.number) => return None,
             MarkKind::Answer(_) => {
-                self.asked.remove(&raw.pid);
                 kept.told = kept.told.max(raw.steps);
+                self.asked.remove(&raw.pid);
                 return Some(Mark { t_s, id, what, steps: raw.steps, facts: raw.facts });
             }
             MarkKind::On(_) | MarkKind::Off(_) | MarkKind::Loss(_) => None,
@@ -293,6 +303,33 @@ mod tests {
         let told = marks.poll(true);
         assert!(matches!(&told[..], [Event::Mark(Mark { what: MarkKind::Step, steps: 9, .. })]), "{told:?}");
         assert_eq!(marks.poll(true), [], "once");
+    }
+
+    #[test]
+    fn the_last_steps_of_a_look_count_though_only_others_have_facts() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut ring = vec![0; 4096 + 2 * 128];
+        ring[..8].copy_from_slice(b"LTMARKS1");
+        for (at, number) in [(8, 128_u32), (12, 2), (16, 7)] {
+            ring[at..at + 4].copy_from_slice(&number.to_le_bytes());
+        }
+        // Two marks of steps, of which the first has facts; the look after which the process is gone sees nothing new.
+        ring[32..40].copy_from_slice(&2_u64.to_le_bytes());
+        for (n, flags) in [(1_u64, 4), (2, 0)] {
+            let slot = &mut ring[4096 + (n as usize - 1) * 128..][..128];
+            slot[..8].copy_from_slice(&n.to_le_bytes());
+            slot[8..16].copy_from_slice(&(5 * SECOND + n).to_le_bytes());
+            (slot[16], slot[19]) = (2, flags);
+            slot[24..32].copy_from_slice(&n.to_le_bytes());
+            slot[120..].copy_from_slice(&n.to_le_bytes());
+        }
+        std::fs::write(folder.path().join("7-1.marks"), ring).expect("written");
+        let mut marks = Marks { rings: Rings::new(folder.path().to_owned()), ..listening() };
+        let steps = |events: Vec<Event>| -> Vec<u64> {
+            events.iter().map(|event| if let Event::Mark(mark) = event { mark.steps } else { 0 }).collect()
+        };
+        assert_eq!(steps(marks.poll(false)), [1]);
+        assert_eq!(steps(marks.poll(true)), [2]);
     }
 
     #[test]
