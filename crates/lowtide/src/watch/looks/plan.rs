@@ -124,7 +124,7 @@ impl Plan {
         self.tries += 1;
         self.last_s = t_s;
         self.held_s += held.as_secs_f64();
-        self.expected = Some(held + held / 2);
+        self.expected = Some(held + held / 5);
         self.waiting_s = None;
     }
 
