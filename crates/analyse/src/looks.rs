@@ -115,6 +115,7 @@ pub fn complete(run: &Analyser, group: &[&Series], finding: &mut Finding) {
     }
     finding.objects.clone_from(&first.objects);
     finding.site.clone_from(&first.site);
+    finding.cause = Some(first.cause.clone()).filter(|cause| !cause.is_empty());
     finding.why = Some(first.why.clone()).filter(|why| !why.is_empty());
     finding.holder = Some(Holder {
         path: first.path.clone(),

@@ -23,7 +23,7 @@ fn holder(name: &str, mib: f64) -> HolderGrown {
             bytes_delta: (mib * MIB) as i64,
             ..Default::default()
         }],
-        site: Some(Site { file: "train.py".into(), line: 9, text: format!("{name}.append(x)") }),
+        site: Some(Site { file: "train.py".into(), line: 9, column: None, text: format!("{name}.append(x)") }),
         ..HolderGrown::default()
     }
 }

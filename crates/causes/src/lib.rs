@@ -22,7 +22,7 @@ mod tensors;
 pub use cause::{Cause, Fix, Language, Severity};
 pub use live::{Class, Container, Live, Match, Memory, Role, RootKind, matching};
 pub use render::{index, json, json_list, list, markdown, text};
-pub use rules::{Finding, check};
+pub use rules::{Checked, Finding, check, check_parts};
 
 /// All causes, by id.
 pub fn all() -> impl Iterator<Item = &'static Cause> {

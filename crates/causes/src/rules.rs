@@ -1,7 +1,14 @@
-//! What the rules of all causes find in a program.
+//! What the rules of all causes find in a program, or in all programs of a tree.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lowtide_lint::check::Check;
 use lowtide_lint::feeds::Site;
+use lowtide_lint::flow::Flow;
+use lowtide_lint::program::{Files, Models, Program};
+use lowtide_lint::source::{Ignores, SourceError};
 
 use crate::{Cause, all};
 
@@ -12,16 +19,72 @@ pub struct Finding {
     pub cause: &'static Cause,
     /// The statement.
     pub site: Site,
+    /// Its author says that it is none.
+    pub ignored: bool,
 }
 
 /// Applies every rule to the user's own files of a program, in the order of files and lines.
 #[must_use]
 pub fn check(check: &Check) -> Vec<Finding> {
+    let program = check.flow.models.program;
+    let ignores: Vec<Ignores> = program.sources().iter().map(Ignores::of).collect();
     let mut found: Vec<Finding> = all()
         .filter_map(|cause| Some((cause, cause.rule?)))
         .flat_map(|(cause, rule)| rule(check).into_iter().map(move |hit| (cause, hit)))
-        .map(|(cause, hit)| Finding { cause, site: check.site(hit) })
+        .map(|(cause, hit)| {
+            let at = hit.file.0 as usize;
+            let ignored = ignores[at].cover(&program.sources()[at], hit.offset, cause.id, cause.name);
+            Finding { cause, site: check.site(hit), ignored }
+        })
         .collect();
     found.sort_by(|one, other| (&one.site, one.cause.id).cmp(&(&other.site, other.cause.id)));
     found
+}
+
+/// What was found in a tree of files.
+#[derive(Debug, Default)]
+pub struct Checked {
+    /// In the order of files and lines, each once.
+    pub findings: Vec<Finding>,
+    /// Files that could not be read as Python.
+    pub errors: Vec<SourceError>,
+}
+
+/// Applies every rule to files that belong together in parts: each is read as one program, on all processors.
+#[must_use]
+pub fn check_parts(files: &(dyn Files + Sync), parts: &[&[PathBuf]]) -> Checked {
+    let (next, all) = (AtomicUsize::new(0), Mutex::new(Checked::default()));
+    let work = || {
+        while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let one = check_part(files, part);
+            let mut all = all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            all.findings.extend(one.findings);
+            all.errors.extend(one.errors);
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(parts.len());
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut checked = all.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    checked.findings.sort_by(|one, other| (&one.site, one.cause.id).cmp(&(&other.site, other.cause.id)));
+    checked.errors.sort_by(|one, other| one.path().cmp(other.path()));
+    checked
+}
+
+fn check_part(files: &dyn Files, part: &[PathBuf]) -> Checked {
+    let program = Program::load(files, part, &[]);
+    let models = Models::new(&program);
+    let flow = Flow::new(&models);
+    // What a part imports from another one is found there.
+    let own = |path: &PathBuf| part.binary_search(path).is_ok();
+    let library = part.iter().all(|path| lowtide_lint::program::is_library(path));
+    let what = if library { Check::of_all(&flow) } else { Check::new(&flow) };
+    Checked {
+        findings: check(&what).into_iter().filter(|finding| own(&finding.site.file)).collect(),
+        errors: program.errors().iter().filter(|error| own(error.path())).cloned().collect(),
+    }
 }

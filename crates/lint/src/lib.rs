@@ -10,3 +10,4 @@ pub mod flow;
 pub mod model;
 pub mod program;
 pub mod source;
+pub mod tree;

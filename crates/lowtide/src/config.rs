@@ -17,6 +17,7 @@ use toml::Spanned;
 use crate::duration::parse_duration;
 use crate::expect::Expectation;
 use crate::fail_on::FailOn;
+use crate::rules::CheckConfig;
 
 /// The file's name.
 pub const FILE_NAME: &str = "lowtide.toml";
@@ -37,6 +38,8 @@ pub struct Config {
     pub record_dir: Option<PathBuf>,
     /// `redact = true`.
     pub redact: bool,
+    /// `[check]`: which rules and files.
+    pub check: CheckConfig,
 }
 
 /// The file as TOML; unknown names are errors, since a misspelt expectation would otherwise never be checked.
@@ -50,6 +53,8 @@ struct Raw {
     record_dir: Option<PathBuf>,
     #[serde(default)]
     redact: bool,
+    #[serde(default)]
+    check: CheckConfig,
 }
 
 /// Why there is no configuration.
@@ -117,6 +122,7 @@ impl Config {
             interval: raw.interval.as_ref().map(|one| value(one, parse_duration, &wrong)).transpose()?,
             record_dir: raw.record_dir.map(|path| folder.join(path)),
             redact: raw.redact,
+            check: raw.check,
         })
     }
 }

@@ -66,6 +66,11 @@ impl FailOn {
         Self(if expectations_given { vec![Condition::Expectation] } else { Vec::new() })
     }
 
+    /// What holds for `check`.
+    pub fn source() -> Self {
+        Self(vec![Condition::Source])
+    }
+
     /// Whether the report holds any of the conditions.
     pub fn found_in(&self, report: &Report) -> bool {
         self.0.iter().any(|condition| condition.holds(report))
@@ -107,36 +112,13 @@ impl FromStr for FailOn {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use lowtide_model::{CostReport, ExpectationReport, Finding, OomForecast, RunSummary, SCHEMA, SamplingReport};
+    use lowtide_model::{ExpectationReport, Finding, OomForecast};
 
     use super::*;
 
     /// A report with nothing in it.
     pub(crate) fn report(verdict: Verdict) -> Report {
-        Report {
-            schema: SCHEMA,
-            verdict,
-            summary: String::new(),
-            findings: Vec::new(),
-            processes: Vec::new(),
-            roles: Vec::new(),
-            limits: Vec::new(),
-            cycles: 0,
-            duration_s: 3600.0,
-            detectable_bytes_per_second: None,
-            more_seconds_needed: 0.0,
-            hypotheses: Vec::new(),
-            progress: Vec::new(),
-            phases: Vec::new(),
-            epochs: Vec::new(),
-            nodes: Vec::new(),
-            expectations: Vec::new(),
-            cost: CostReport::default(),
-            sampling: SamplingReport::default(),
-            blind_spots: Vec::new(),
-            warnings: Vec::new(),
-            run: RunSummary::default(),
-        }
+        Report { duration_s: 3600.0, ..Report::empty(verdict) }
     }
 
     /// A finding that memory ends after so many seconds; with `kills`, that it did.

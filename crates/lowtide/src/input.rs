@@ -10,6 +10,7 @@ use lowtide_model::{Bytes, Event, LimitReport, Rate, Report, Seconds};
 use lowtide_record::{BrokeOff, export};
 
 use crate::exit::Failure;
+use crate::explain::explain;
 use crate::output::Export;
 use crate::temporary::Temporary;
 
@@ -83,6 +84,7 @@ impl Source {
             analyser.push(&event);
         }
         let mut report = analyser.report();
+        explain(&mut report);
         if self.copy.is_none() {
             report.run.recording = Some(self.name.clone());
         }
@@ -107,6 +109,7 @@ impl Source {
         let mut said = vec![format!("read as {}", imported.what)];
         said.extend(imported.said);
         let mut report = analyser.report();
+        explain(&mut report);
         // No such file says how its run ended.
         report.run.ended.clear();
         Ok(Judged { report, said })

@@ -7,10 +7,12 @@ mod culprit;
 mod duration;
 mod exit;
 mod expect;
+mod explain;
 mod fail_on;
 mod input;
 mod layouts;
 mod output;
+mod rules;
 mod target;
 mod temporary;
 mod terminal;
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         Command::Heap(args) => cli::heap::heap(&args),
         Command::Report(args) => cli::report::report(args),
         Command::Doctor(args) => cli::doctor::doctor(&args),
+        Command::Check(args) => cli::check::check(&args),
         Command::Causes(args) => cli::causes::causes(&args),
         Command::Demo(args) => cli::demo::demo(&args),
     };

@@ -17,6 +17,21 @@ pub enum Format {
     Text,
     /// For programs: `lowtide.report/1`.
     Json,
+    /// For code hosts and editors: SARIF 2.1.0.
+    Sarif,
+    /// For CI: `JUnit`'s XML.
+    Junit,
+    /// Annotations of GitHub Actions.
+    Github,
+}
+
+/// The forms of what is no report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum TextOrJson {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
 }
 
 /// Where measurements can go, for other tools to work on.
@@ -36,7 +51,7 @@ pub struct OutputArgs {
     /// Form of the report
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// Write the report to FILE; its ending tells the form (.txt, .json)
+    /// Write the report to FILE; its ending tells the form (.txt, .json, .sarif, .xml)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Leave out what a stranger should not read: paths and source lines
@@ -59,6 +74,8 @@ fn ending(path: &Path) -> Option<Ending> {
     Some(match ending.as_str() {
         "txt" | "text" | "log" => Ending::Report(Format::Text),
         "json" => Ending::Report(Format::Json),
+        "sarif" => Ending::Report(Format::Sarif),
+        "xml" => Ending::Report(Format::Junit),
         "csv" => Ending::Export(Export::Csv),
         "sqlite" | "sqlite3" | "db" => Ending::Export(Export::Sqlite),
         "parquet" => Ending::Export(Export::Parquet),
@@ -84,7 +101,8 @@ pub struct Output {
     pub destination: Destination,
     /// Keep back what a stranger should not read.
     pub redact: bool,
-    verbose: bool,
+    /// Tell all.
+    pub verbose: bool,
 }
 
 impl Output {
@@ -114,7 +132,7 @@ impl Output {
                 Some(Ending::Export(export)) => Destination::Export(path.clone(), export),
                 None => {
                     return Err(Failure::usage(format!(
-                        "the ending of {} tells no form: use .txt or .json (.csv, .sqlite, .parquet for the measurements), or give --format",
+                        "the ending of {} tells no form: use .txt, .json, .sarif or .xml (.csv, .sqlite, .parquet for the measurements), or give --format",
                         path.display()
                     )));
                 }
@@ -140,6 +158,9 @@ impl Output {
     pub fn rendered(&self, report: &Report, format: Format) -> String {
         match format {
             Format::Json => lowtide_report::json(report),
+            Format::Sarif => lowtide_report::sarif(report),
+            Format::Junit => lowtide_report::junit(report),
+            Format::Github => lowtide_report::github(report),
             Format::Text => lowtide_report::text(report, &TextOptions { color: false, width: 100, verbose: self.verbose }),
         }
     }
@@ -149,7 +170,7 @@ impl Output {
         let stdout = io::stdout();
         let text = match &self.destination {
             Destination::File(_, format) => return self.write_file(&self.rendered(report, *format)),
-            Destination::Console(Format::Json) => self.rendered(report, Format::Json),
+            Destination::Console(format) if *format != Format::Text => self.rendered(report, *format),
             _ => self.text_for(report, &stdout),
         };
         // A reader that closes the pipe early has read enough.

@@ -102,6 +102,9 @@ pub struct HolderGrown {
     /// Why it grows, or why no line is told; one sentence, empty where nothing is known.
     #[serde(default)]
     pub why: String,
+    /// The cause in the catalogue that fits, as LT103; empty where none does.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cause: String,
 }
 
 /// Objects that became more. Field names are a contract with other programs (`lowtide.report/1`).
@@ -135,6 +138,9 @@ pub struct Site {
     pub file: String,
     /// The line, from 1.
     pub line: u32,
+    /// The column in characters, from 1, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
     /// What stands there.
     #[serde(default)]
     pub text: String,

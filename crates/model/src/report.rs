@@ -202,8 +202,12 @@ pub struct Finding {
     pub holder: Option<Holder>,
     /// The line that adds to it.
     pub site: Option<Site>,
+    /// The cause in the catalogue, as LT103.
+    pub cause: Option<String>,
     /// Why it grows, by that line.
     pub why: Option<String>,
+    /// What to do about it.
+    pub fix: Option<String>,
     /// When it runs out.
     pub oom: Option<OomForecast>,
     /// One sentence for people.
@@ -229,7 +233,9 @@ impl Finding {
             objects: Vec::new(),
             holder: None,
             site: None,
+            cause: None,
             why: None,
+            fix: None,
             oom: None,
             text: text.into(),
             evidence: Vec::new(),
@@ -599,6 +605,35 @@ pub struct Report {
 }
 
 impl Report {
+    /// A report of nothing.
+    #[must_use]
+    pub fn empty(verdict: Verdict) -> Self {
+        Self {
+            schema: SCHEMA,
+            verdict,
+            summary: String::new(),
+            findings: Vec::new(),
+            processes: Vec::new(),
+            roles: Vec::new(),
+            limits: Vec::new(),
+            cycles: 0,
+            duration_s: 0.0,
+            detectable_bytes_per_second: None,
+            more_seconds_needed: 0.0,
+            hypotheses: Vec::new(),
+            expectations: Vec::new(),
+            progress: Vec::new(),
+            phases: Vec::new(),
+            epochs: Vec::new(),
+            nodes: Vec::new(),
+            cost: CostReport::default(),
+            sampling: SamplingReport::default(),
+            blind_spots: Vec::new(),
+            warnings: Vec::new(),
+            run: RunSummary::default(),
+        }
+    }
+
     /// The finding that the verdict rests on, if it is growth without bound.
     #[must_use]
     pub fn leak(&self) -> Option<&Finding> {

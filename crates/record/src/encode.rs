@@ -192,6 +192,7 @@ fn tidy_look(look: &Look) -> Look {
         kind: cut_to(&holder.kind, MAX_STEP),
         objects: holder.objects.iter().take(MOST_OBJECTS).cloned().collect(),
         why: cut_to(&holder.why, MAX_STEP),
+        cause: cut_to(&holder.cause, MAX_STEP),
         site: holder.site.as_ref().map(|site| Site { text: cut_to(&site.text, MAX_STEP), ..site.clone() }),
         ..*holder
     };

@@ -1,7 +1,6 @@
 //! The report as JSON: `lowtide.report/1`.
 //!
-//! A reader may rely on every name of the contract being there. Names whose stage is not built yet (its
-//! cause, and the fix) are there too, empty, so that a reader written today keeps working.
+//! A reader may rely on every name of the contract being there.
 
 use lowtide_model::Report;
 use serde_json::{Map, Value};
@@ -26,9 +25,6 @@ fn fill_finding(finding: &mut Map<String, Value>) {
     if let Some(process) = finding.get_mut("process").and_then(Value::as_object_mut) {
         fill(process, "node", Value::Null);
         fill(process, "round", Value::Null);
-    }
-    for name in ["cause", "fix"] {
-        fill(finding, name, Value::Null);
     }
 }
 

@@ -4,13 +4,27 @@
 //! made up. What a report holds may come from a hostile process (its command line is its own choice), so
 //! every piece of text is escaped in one place, [`text`]'s page, before it reaches a terminal.
 
+mod github;
 mod json;
+mod junit;
 mod redact;
+mod sarif;
 mod text;
 
+pub use github::github;
 pub use json::json;
+pub use junit::junit;
 pub use redact::redact;
-pub use text::{TextOptions, text};
+pub use sarif::sarif;
+pub use text::{TextOptions, source_text, text};
 
 /// The JSON schema (draft 2020-12) that every output of [`json`] fulfils.
 pub const JSON_SCHEMA: &str = include_str!("../schema/lowtide.report.1.json");
+
+/// A finding in one sentence, with what it stands for where that is known.
+fn sentence(finding: &lowtide_model::Finding) -> String {
+    match &finding.why {
+        Some(why) if finding.class == lowtide_model::Class::Source => format!("{}. {why}", finding.text),
+        _ => finding.text.clone(),
+    }
+}

@@ -29,8 +29,10 @@ pub fn redact(report: &mut Report) {
         if let Some(site) = &mut finding.site {
             (site.file, site.text) = (GONE.to_owned(), GONE.to_owned());
         }
-        // It quotes lines of the source.
-        finding.why = None;
+        // It may quote lines of the source.
+        if finding.class != lowtide_model::Class::Source {
+            finding.why = None;
+        }
         if let Some(root) = finding.holder.as_mut().and_then(|holder| holder.path.first_mut()) {
             // `frame main() train.py:24`: a function, and where it is.
             *root = root.split(' ').take(2).collect::<Vec<_>>().join(" ");

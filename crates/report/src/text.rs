@@ -9,6 +9,7 @@ mod nodes;
 mod page;
 mod phases;
 mod rest;
+mod source;
 mod table;
 mod tables;
 mod tree;
@@ -16,6 +17,7 @@ mod words;
 
 use lowtide_model::Report;
 use page::Page;
+pub use source::source_text;
 
 /// How the text is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -69,3 +69,18 @@ pub enum SourceError {
         message: String,
     },
 }
+
+impl SourceError {
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &PathBuf {
+        match self {
+            Self::Unreadable { path, .. }
+            | Self::TooLarge { path, .. }
+            | Self::Encoding { path, .. }
+            | Self::TooDeep { path, .. }
+            | Self::Python2 { path, .. }
+            | Self::Syntax { path, .. } => path,
+        }
+    }
+}

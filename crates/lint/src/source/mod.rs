@@ -5,6 +5,7 @@
 
 mod decode;
 mod error;
+mod ignores;
 mod nesting;
 mod python2;
 
@@ -17,6 +18,7 @@ use ruff_text_size::{TextRange, TextSize};
 
 pub use decode::decode;
 pub use error::{Place, SourceError};
+pub use ignores::Ignores;
 
 /// The largest file that is read, in bytes. The largest of CPython's own library has 0.5 MiB, the largest of torch's 1.5.
 pub const MAX_BYTES: usize = 4 << 20;

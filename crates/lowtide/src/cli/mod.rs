@@ -2,6 +2,7 @@
 
 pub mod attach;
 pub mod causes;
+pub mod check;
 pub mod demo;
 pub mod doctor;
 pub mod heap;
@@ -38,6 +39,8 @@ pub enum Command {
     Report(report::Args),
     /// Say what can be seen on this machine, and what to do about what cannot
     Doctor(doctor::Args),
+    /// Find patterns that leak in Python source, before the run
+    Check(check::Args),
     /// Say why training runs leak, and how to fix it: all causes, or one's page
     Causes(causes::Args),
     /// Run a training that leaks, and watch lowtide find it

@@ -5,6 +5,7 @@
 //! puts the one into the words of the other, [`source`] is where the source comes from. Nothing is run or imported, and where
 //! no line can be shown, the reason is given in place of one.
 
+mod cause;
 mod holder;
 mod source;
 pub mod words;
@@ -17,6 +18,7 @@ use lowtide_lint::program::is_library;
 use lowtide_pyheap::memory::Memory;
 use lowtide_pyheap::{Census, HolderGrowth, ObjectId, Parent, Place};
 
+pub use cause::cause;
 use holder::{Facts, holder};
 pub use source::Sources;
 

@@ -33,6 +33,7 @@ pub use recorder::Destination;
 use recorder::Recorder;
 pub use thread::Watcher;
 
+use crate::explain::explain;
 use crate::terminal::say_in_between;
 
 /// The live verdict is looked at this often.
@@ -267,6 +268,7 @@ impl Watch {
         let oom_kills = self.collector.as_ref().map_or(0, Collector::oom_kills);
         self.push(&Event::End(RunEnd { t_s: now_s, status, reason: reason.to_owned(), oom_kills }));
         let mut report = guarded(|| self.analyser.report())?;
+        explain(&mut report);
         let recording = self.recorder.path();
         report.run.recording = recording.as_ref().map(|path| path.display().to_string());
         Ok(Outcome { report, recording })
@@ -358,7 +360,8 @@ impl Watch {
 
     fn review(&mut self, now_s: f64) {
         self.reviewed_s = now_s;
-        let Ok(report) = guarded(|| self.analyser.report()) else { return };
+        let Ok(mut report) = guarded(|| self.analyser.report()) else { return };
+        explain(&mut report);
         self.verdict = Some(report.verdict);
         for observer in &mut self.settings.observers {
             let started = observer(&report);

@@ -171,7 +171,7 @@ fn any_look() -> impl Strategy<Value = Event> {
             len: copied.then_some([1, pause_us]),
             bytes,
             objects: vec![object],
-            site: Some(Site { file: "train.py".to_owned(), line: id, text: name.clone() }),
+            site: Some(Site { file: "train.py".to_owned(), line: id, column: None, text: name.clone() }),
             bounded: copied,
             ..HolderGrown::default()
         };

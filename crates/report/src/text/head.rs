@@ -104,10 +104,15 @@ fn held(page: &mut Page, leak: &Finding) {
     page.labelled("held", &format!("{} ({}{items}){begins}", cut(&holder.name, 80), holder.kind));
     if let Some(site) = &leak.site {
         let file = site.file.rsplit('/').next().unwrap_or(&site.file);
-        page.labelled("line", &format!("{file}:{}   {}", site.line, cut(site.text.trim(), 120)));
+        let cause = leak.cause.as_ref().map_or(String::new(), |cause| format!("   {cause}"));
+        page.labelled("line", &format!("{file}:{}   {}{cause}", site.line, cut(site.text.trim(), 120)));
     }
     if let Some(why) = &leak.why {
         page.labelled("why", why);
+    }
+    if let Some(fix) = &leak.fix {
+        let more = leak.cause.as_ref().map_or(String::new(), |cause| format!(" (`lowtide causes {cause}` has an example)"));
+        page.labelled("fix", &format!("{fix}{more}"));
     }
 }
 

@@ -3,37 +3,14 @@
 use lowtide_model::{
     Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, Growth, Holder, Hypothesis,
     HypothesisState, Kind, LimitReport, NodeReport, ObjectGrown, OomForecast, PhaseReport, ProcId, ProcessRef, ProcessReport,
-    ProgressReport, Report, Role, RoleReport, RunSummary, SCHEMA, SamplingReport, Site, Verdict,
+    ProgressReport, Report, Role, RoleReport, RunSummary, SamplingReport, Site, Verdict,
 };
 
 pub const MIB: f64 = 1_048_576.0;
 pub const GIB: u64 = 1 << 30;
 
 pub fn empty(verdict: Verdict) -> Report {
-    Report {
-        schema: SCHEMA,
-        verdict,
-        summary: "Nothing is known.".into(),
-        findings: Vec::new(),
-        processes: Vec::new(),
-        roles: Vec::new(),
-        limits: Vec::new(),
-        cycles: 0,
-        duration_s: 0.0,
-        detectable_bytes_per_second: None,
-        more_seconds_needed: 0.0,
-        hypotheses: Vec::new(),
-        progress: Vec::new(),
-        phases: Vec::new(),
-        epochs: Vec::new(),
-        nodes: Vec::new(),
-        expectations: Vec::new(),
-        cost: CostReport::default(),
-        sampling: SamplingReport::default(),
-        blind_spots: Vec::new(),
-        warnings: Vec::new(),
-        run: RunSummary::default(),
-    }
+    Report { summary: "Nothing is known.".into(), ..Report::empty(verdict) }
 }
 
 pub fn process(id: u32, parent: Option<u32>, role: Role, name: &str, bytes: u64) -> ProcessReport {
@@ -99,8 +76,10 @@ pub fn held() -> Report {
         seconds: 145.0,
         explains: 0.97,
     });
-    finding.site = Some(Site { file: "train.py".into(), line: 88, text: "self.outputs.append(out)".into() });
+    finding.site = Some(Site { file: "train.py".into(), line: 88, column: None, text: "self.outputs.append(out)".into() });
+    finding.cause = Some("LT103".into());
     finding.why = Some("adds an element each time, and nothing in the source takes it away".into());
+    finding.fix = Some("Detach before keeping; move to the CPU what is only looked at later.".into());
     (report.cost.looks, report.cost.held_seconds) = (2, 0.21);
     report
 }

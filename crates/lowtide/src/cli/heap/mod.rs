@@ -19,7 +19,7 @@ use lowtide_pyheap::torch::Filter;
 use crate::culprit::Sources;
 use crate::duration;
 use crate::exit::{self, Failure};
-use crate::output::Format;
+use crate::output::TextOrJson;
 use crate::terminal;
 use blame::Blame;
 use look::{Look, Saved};
@@ -48,7 +48,7 @@ pub struct Args {
     all: bool,
     /// Form of the answer
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    format: TextOrJson,
     /// Keep this look in FILE, to compare a later one with
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
@@ -90,8 +90,8 @@ pub fn heap(args: &Args) -> Result<u8, Failure> {
     let blame = Blame::new(Sources::of(&process), &look, grown, &view.holders);
     let stdout = std::io::stdout();
     let answer = match args.format {
-        Format::Json => json::json(&look, &view, &blame),
-        Format::Text => text::text(&look, &view, &blame, terminal::width(&stdout)),
+        TextOrJson::Json => json::json(&look, &view, &blame),
+        TextOrJson::Text => text::text(&look, &view, &blame, terminal::width(&stdout)),
     };
     // A reader that closes the pipe early has read enough.
     let _ = stdout.lock().write_all(answer.as_bytes());

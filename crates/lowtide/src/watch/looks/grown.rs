@@ -11,7 +11,7 @@ use lowtide_pyheap::types::Kind as TypeKind;
 use lowtide_pyheap::visit::Ndarray;
 use lowtide_pyheap::{Budget, Census, HolderGrowth, ObjectId, Parent, Part, Path, Place, StepName, Summary};
 
-use crate::culprit::{Culprit, Sources, Standing, culprits, words};
+use crate::culprit::{self, Culprit, Sources, Standing, culprits, words};
 
 /// Objects that are less than this share of what a holder has more are not worth a line.
 const WORTH: f64 = 0.05;
@@ -92,6 +92,7 @@ fn holder(culprit: &Culprit, objects: Vec<ObjectGrown>, sources: &Sources) -> Ho
         _ => (String::new(), None),
     };
     let root = std::iter::once(growth.path.root.to_string());
+    let cause = culprit::cause(culprit, &objects).map_or_else(String::new, |cause| cause.id.to_owned());
     HolderGrown {
         path: root.chain(growth.path.steps.iter().map(ToString::to_string)).collect(),
         name: name(&growth.path),
@@ -104,13 +105,19 @@ fn holder(culprit: &Culprit, objects: Vec<ObjectGrown>, sources: &Sources) -> Ho
         site: culprit.site.as_ref().and_then(|statement| site(statement, sources)),
         bounded: culprit.standing == Standing::Bounded,
         why: words::why(culprit, sources),
+        cause,
     }
 }
 
 /// The program's own line: of what a library adds, the one that leads there.
 fn site(statement: &Statement, sources: &Sources) -> Option<Site> {
     let site = if statement.library { statement.via.first()? } else { &statement.site };
-    Some(Site { file: sources.shown(&site.file), line: u32::try_from(site.line).unwrap_or(0), text: site.text.clone() })
+    Some(Site {
+        file: sources.shown(&site.file),
+        line: u32::try_from(site.line).unwrap_or(0),
+        column: None,
+        text: site.text.clone(),
+    })
 }
 
 /// As its author would write it: `trainer.history`, `cache["x"]`; with its module where that is not the program itself.

@@ -1,0 +1,85 @@
+//! What the user says is none: `# lowtide: ignore[LT103] reason`.
+
+use ruff_text_size::{Ranged, TextSize};
+
+use super::Source;
+
+/// How such a comment begins.
+const MARK: &str = "lowtide: ignore";
+
+/// The findings of a file that its author has looked at.
+#[derive(Debug, Default)]
+pub struct Ignores {
+    /// Lines (from 1) and what is ignored there; nothing named: everything.
+    lines: Vec<(usize, Vec<String>)>,
+    /// The whole file: `# lowtide: ignore-file[LT103]` anywhere in it.
+    whole: Vec<Vec<String>>,
+}
+
+impl Ignores {
+    /// Reads the comments of a file. One behind code means its line, one on a line of its own the next line.
+    #[must_use]
+    pub fn of(source: &Source) -> Self {
+        let mut ignores = Self::default();
+        for token in source.parsed.tokens().iter().filter(|token| token.kind().is_comment()) {
+            let text = source.slice(token.range());
+            let Some(said) = text.trim_start_matches(['#', ' ', '\t']).strip_prefix(MARK) else { continue };
+            let (whole, said) = said.strip_prefix("-file").map_or((false, said), |rest| (true, rest));
+            let ids = ids(said);
+            if whole {
+                ignores.whole.push(ids);
+                continue;
+            }
+            let line = source.place(token.start()).line;
+            let alone = source.line_text(token.start()).starts_with('#');
+            ignores.lines.push((line + usize::from(alone), ids));
+        }
+        ignores
+    }
+
+    /// Whether a finding of this id and name at a statement is to be left out.
+    #[must_use]
+    pub fn cover(&self, source: &Source, offset: TextSize, id: &str, name: &str) -> bool {
+        if self.lines.is_empty() && self.whole.is_empty() {
+            return false;
+        }
+        let meant = |ids: &[String]| ids.is_empty() || ids.iter().any(|one| one.eq_ignore_ascii_case(id) || one == name);
+        let line = source.place(offset).line;
+        self.whole.iter().any(|ids| meant(ids)) || self.lines.iter().any(|(at, ids)| *at == line && meant(ids))
+    }
+}
+
+/// What stands in brackets, separated by commas; nothing where there are none.
+fn ids(said: &str) -> Vec<String> {
+    let inside = said.trim_start().strip_prefix('[').and_then(|rest| rest.split(']').next());
+    inside.map_or_else(Vec::new, |ids| ids.split(',').map(|id| id.trim().to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn covered(text: &str, line: usize) -> bool {
+        let source = Source::parse(Path::new("a.py"), text.as_bytes()).expect("Python");
+        let offset = text.lines().take(line - 1).map(|line| line.len() + 1).sum::<usize>();
+        Ignores::of(&source).cover(&source, TextSize::try_from(offset).expect("small"), "LT103", "output-kept-with-graph")
+    }
+
+    #[test]
+    fn a_line_or_the_next_one_or_the_file() {
+        for (text, lines) in [
+            ("a.append(x)  # lowtide: ignore[LT103] shown to nobody\nb = 1\n", [true, false]),
+            ("a.append(x)  # lowtide: ignore\nb = 1\n", [true, false]),
+            ("a.append(x)  # lowtide: ignore[LT101, lt103]\nb = 1\n", [true, false]),
+            ("a.append(x)  # lowtide: ignore[output-kept-with-graph]\nb = 1\n", [true, false]),
+            ("a.append(x)  # lowtide: ignore[LT101]\nb = 1\n", [false, false]),
+            ("# lowtide: ignore[LT103]\na.append(x)\n", [false, true]),
+            ("a.append(x)\n# lowtide: ignore-file[LT103]\n", [true, true]),
+            ("a.append('# lowtide: ignore')\nb = 1\n", [false, false]),
+        ] {
+            assert_eq!([covered(text, 1), covered(text, 2)], lines, "{text}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The Python files below folders, in parts that are each read as one program.
+
+use std::path::{Path, PathBuf};
+
+use ignore::WalkBuilder;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+/// Files of one part, at most: half of what one program may have ([`crate::program::MAX_FILES`]), so that there is room for
+/// what they import from other parts.
+const MOST: usize = crate::program::MAX_FILES / 2;
+/// Files of one tree, at most.
+pub const MAX_FILES: usize = 100_000;
+
+/// What was found below the paths that were asked for.
+#[derive(Debug, Default)]
+pub struct Tree {
+    /// The files, in order.
+    pub files: Vec<PathBuf>,
+    /// What could not be looked at, a sentence each.
+    pub errors: Vec<String>,
+    /// There are more files than are looked at.
+    pub cut: bool,
+}
+
+impl Tree {
+    /// Finds the files below folders: those that end in `.py`, but not what `.gitignore` and `.ignore` leave out, hidden
+    /// folders, installed packages and virtual environments. A file that is named itself is always taken.
+    ///
+    /// `leave_out` tells which files the user does not want.
+    #[must_use]
+    pub fn below(paths: &[PathBuf], leave_out: impl Fn(&Path) -> bool) -> Self {
+        let mut tree = Self::default();
+        for path in paths {
+            if path.is_file() {
+                tree.files.push(path.clone());
+                continue;
+            }
+            let inside_library = crate::program::is_library(&path.canonicalize().unwrap_or_else(|_| path.clone()));
+            let walk = WalkBuilder::new(path)
+                .require_git(false)
+                .filter_entry(move |entry| entry.depth() == 0 || inside_library || !is_environment(entry.path()))
+                .sort_by_file_path(Ord::cmp)
+                .build();
+            for entry in walk {
+                match entry {
+                    Ok(entry) if !is_python(&entry) || leave_out(entry.path()) => {}
+                    Ok(_) if tree.files.len() >= MAX_FILES => tree.cut = true,
+                    Ok(entry) => tree.files.push(entry.into_path()),
+                    Err(error) => tree.errors.push(error.to_string()),
+                }
+            }
+        }
+        tree.files.sort();
+        tree.files.dedup();
+        tree
+    }
+
+    /// The files in parts of which each can be one program: the whole tree where it is small, else folder by folder.
+    #[must_use]
+    pub fn parts(&self) -> Vec<&[PathBuf]> {
+        let mut parts = Vec::new();
+        split(&self.files, 0, &mut parts);
+        parts
+    }
+}
+
+/// Patterns of paths, as `.gitignore` has them.
+#[derive(Debug)]
+pub struct Globs(Gitignore);
+
+impl Globs {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Where one is no pattern: which, and why.
+    pub fn of(patterns: &[String]) -> Result<Self, String> {
+        let mut globs = GitignoreBuilder::new("");
+        for pattern in patterns {
+            globs.add_line(None, pattern).map_err(|error| error.to_string())?;
+        }
+        globs.build().map(Self).map_err(|error| error.to_string())
+    }
+
+    /// Whether one matches a path or a folder above it.
+    #[must_use]
+    pub fn matches(&self, path: &Path) -> bool {
+        let path = path.strip_prefix(".").unwrap_or(path);
+        path.ancestors()
+            .zip([false].into_iter().chain(std::iter::repeat(true)))
+            .any(|(part, is_folder)| !part.as_os_str().is_empty() && self.0.matched(part, is_folder).is_ignore())
+    }
+}
+
+fn is_python(entry: &ignore::DirEntry) -> bool {
+    entry.file_type().is_some_and(|kind| kind.is_file()) && entry.path().extension().is_some_and(|ending| ending == "py")
+}
+
+/// A folder of installed code: `pyvenv.cfg` is what makes a virtual environment (PEP 405).
+fn is_environment(path: &Path) -> bool {
+    let named = path
+        .file_name()
+        .is_some_and(|name| matches!(name.to_str(), Some("site-packages" | "dist-packages" | "node_modules" | "__pycache__")));
+    named || path.join("pyvenv.cfg").is_file()
+}
+
+/// Cuts sorted files by their folders, `depth` parts of the path down, until no part has too many.
+fn split<'t>(files: &'t [PathBuf], depth: usize, parts: &mut Vec<&'t [PathBuf]>) {
+    if files.len() <= MOST {
+        if !files.is_empty() {
+            parts.push(files);
+        }
+        return;
+    }
+    let folder = |file: &'t PathBuf| file.parent().and_then(|folder| folder.components().nth(depth));
+    // All of one folder, which has no folders: then by numbers.
+    if files.iter().all(|file| folder(file).is_none()) {
+        parts.extend(files.chunks(MOST));
+        return;
+    }
+    let mut from = 0;
+    // Sorted paths have what is in one folder side by side, but files of the folder itself lie between its folders.
+    let mut here: Vec<(usize, usize)> = Vec::new();
+    while from < files.len() {
+        let this = folder(&files[from]);
+        let to = from + files[from..].iter().take_while(|file| folder(file) == this).count();
+        here.push((from, to));
+        from = to;
+    }
+    for (from, to) in joined(&here) {
+        split(&files[from..to], depth + 1, parts);
+    }
+}
+
+/// Neighbours put together as long as they fit into one part.
+fn joined(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    let mut joined: Vec<(usize, usize)> = Vec::new();
+    for &(from, to) in ranges {
+        match joined.last_mut() {
+            Some(last) if to - last.0 <= MOST => last.1 = to,
+            _ => joined.push((from, to)),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        for file in files {
+            let path = folder.path().join(file);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+            std::fs::write(path, "x = 1\n").expect("a file");
+        }
+        folder
+    }
+
+    fn names(tree: &Tree, below: &Path) -> Vec<String> {
+        tree.files.iter().map(|file| file.strip_prefix(below).unwrap_or(file).display().to_string()).collect()
+    }
+
+    #[test]
+    fn only_the_users_own_python_is_taken() {
+        let folder = made(&[
+            "train.py",
+            "lib/model.py",
+            "notes.txt",
+            ".hidden/a.py",
+            "env/pyvenv.cfg",
+            "env/lib/a.py",
+            "made/out.py",
+            "x/site-packages/p.py",
+        ]);
+        std::fs::write(folder.path().join(".gitignore"), "made/\n").expect("a file");
+        let tree = Tree::below(&[folder.path().to_owned()], |_| false);
+        assert_eq!(names(&tree, folder.path()), ["lib/model.py", "train.py"]);
+        assert!(tree.errors.is_empty() && !tree.cut);
+        let without = Tree::below(&[folder.path().to_owned()], |path| path.ends_with("lib/model.py"));
+        assert_eq!(names(&without, folder.path()), ["train.py"]);
+    }
+
+    #[test]
+    fn what_is_named_is_taken_and_what_is_not_there_is_said() {
+        let folder = made(&["a.txt", "x/site-packages/p/q.py"]);
+        let tree = Tree::below(&[folder.path().join("a.txt"), folder.path().join("nowhere")], |_| false);
+        assert_eq!(names(&tree, folder.path()), ["a.txt"]);
+        assert!(tree.errors[0].contains("nowhere"), "{:?}", tree.errors);
+        let library = Tree::below(&[folder.path().join("x/site-packages/p")], |_| false);
+        assert_eq!(library.files.len(), 1, "asked for by name");
+    }
+
+    #[test]
+    fn parts_are_small_and_hold_every_file_once() {
+        let path = |folder: &str, n: usize| PathBuf::from(format!("r/{folder}/f{n:04}.py"));
+        let mut files: Vec<PathBuf> = (0..MOST + 5).map(|n| path("large", n)).collect();
+        files.extend((0..30).map(|n| path("small", n)).chain((0..30).map(|n| path("small/deep", n))));
+        files.extend((0..3).map(|n| PathBuf::from(format!("r/{n}.py"))));
+        files.sort();
+        let tree = Tree { files: files.clone(), ..Tree::default() };
+        let parts = tree.parts();
+        assert!(parts.iter().all(|part| !part.is_empty() && part.len() <= MOST));
+        assert_eq!(parts.concat(), files);
+        let small = Tree { files: files[..10].to_vec(), ..Tree::default() };
+        assert_eq!(small.parts().len(), 1);
+    }
+}

@@ -1,0 +1,158 @@
+//! `lowtide check`: patterns that leak, in source, before the run.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use lowtide_causes::{Cause, Checked};
+use lowtide_lint::program::{InMemory, Rooted};
+use lowtide_lint::source::MAX_BYTES;
+use lowtide_lint::tree::{MAX_FILES, Tree};
+use lowtide_model::{Class, Finding, Report, Site, Verdict};
+use lowtide_report::TextOptions;
+
+use crate::config::Config;
+use crate::exit::{self, Failure};
+use crate::fail_on::FailOn;
+use crate::output::{Destination, Format, Output, OutputArgs};
+use crate::rules::Rules;
+use crate::terminal::{self, say};
+
+/// Find patterns that leak in Python source, before the run.
+///
+/// Files are read, never run. What is found is explained by `lowtide causes`; a comment `# lowtide: ignore[LT103] reason`
+/// at the line, or on the line before it, says that it is none.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Files and folders (default: the working folder); `-` is standard input
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Only these: LT103, LT1 for all that begin so, names; with commas between
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    select: Vec<String>,
+    /// All but these
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    ignore: Vec<String>,
+    /// Leave out files and folders whose path matches: 'third_party/**', '*_pb2.py'; may be repeated
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
+    /// What standard input is called in messages
+    #[arg(long, value_name = "NAME", default_value = "stdin.py")]
+    stdin_filename: PathBuf,
+    /// Exit with 1 if this is found: source (the default), none
+    #[arg(long, value_name = "WHAT")]
+    fail_on: Option<FailOn>,
+    /// Settings of the project (default: lowtide.toml or [tool.lowtide] of pyproject.toml, here or in a folder above)
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Checks.
+pub fn check(args: &Args) -> Result<u8, Failure> {
+    let folder = std::env::current_dir().unwrap_or_default();
+    let config = Config::load(args.config.as_deref(), &folder).map_err(|error| Failure::usage(error.to_string()))?;
+    let rules = Rules::of(&config.check, &args.select, &args.ignore, &args.exclude)?;
+    let output = Output::of(&args.output, config.redact)?;
+    if let Destination::Export(path, _) = &output.destination {
+        return Err(Failure::usage(format!("{} would be measurements; `check` has a report only", path.display())));
+    }
+    let (checked, files) = if args.paths == [PathBuf::from("-")] { stdin(&args.stdin_filename)? } else { tree(args, &rules)? };
+    let mut report = report(&checked, files, &rules);
+    let fails = args.fail_on.clone().unwrap_or_else(FailOn::source).found_in(&report);
+    output.prepare(&mut report);
+    show(&report, &output)?;
+    let nothing_read = files > 0 && checked.errors.len() == files;
+    Ok(if nothing_read {
+        exit::CANNOT
+    } else if fails {
+        exit::FOUND
+    } else {
+        exit::DONE
+    })
+}
+
+fn tree(args: &Args, rules: &Rules) -> Result<(Checked, usize), Failure> {
+    let here = [PathBuf::from(".")];
+    let paths: &[PathBuf] = if args.paths.is_empty() { &here } else { &args.paths };
+    if let Some(missing) = paths.iter().find(|path| !path.exists()) {
+        return Err(Failure::cannot(format!("there is no {}; name files or folders of Python source", missing.display())));
+    }
+    let tree = Tree::below(paths, |path| rules.leave_out(path));
+    tree.errors.iter().for_each(|error| say(error));
+    if tree.cut {
+        say(&format!("only the first {MAX_FILES} files are checked; name the folders that matter"));
+    }
+    let checked = lowtide_causes::check_parts(&Rooted::new("/"), &tree.parts());
+    checked.errors.iter().for_each(|error| say(&error.to_string()));
+    Ok((checked, tree.files.len()))
+}
+
+fn stdin(name: &Path) -> Result<(Checked, usize), Failure> {
+    let mut text = Vec::new();
+    std::io::stdin()
+        .take(MAX_BYTES as u64 + 1)
+        .read_to_end(&mut text)
+        .map_err(|error| Failure::cannot(format!("standard input cannot be read: {error}")))?;
+    let files = InMemory([(name.to_owned(), text)].into());
+    let checked = lowtide_causes::check_parts(&files, &[&[name.to_owned()]]);
+    checked.errors.iter().for_each(|error| say(&error.to_string()));
+    Ok((checked, 1))
+}
+
+/// The findings as every other command has them.
+fn report(checked: &Checked, files: usize, rules: &Rules) -> Report {
+    let wanted = |finding: &&lowtide_causes::Finding| rules.want(finding.cause);
+    let (ignored, told): (Vec<_>, Vec<_>) = checked.findings.iter().filter(wanted).partition(|finding| finding.ignored);
+    let mut report = Report::empty(Verdict::Undecided);
+    report.findings = told.iter().map(|finding| of_source(finding.cause, &finding.site)).collect();
+    let read = files.saturating_sub(checked.errors.len());
+    report.summary =
+        format!("{} in {}", count(told.len(), "pattern that leaks", "patterns that leak"), count(read, "file", "files"));
+    if !ignored.is_empty() {
+        report.summary += &format!(", {} ignored by comments", ignored.len());
+    }
+    if !checked.errors.is_empty() {
+        report.summary += &format!("; {} could not be read", count(checked.errors.len(), "file", "files"));
+        report.blind_spots = checked.errors.iter().map(ToString::to_string).collect();
+    }
+    "check".clone_into(&mut report.run.source);
+    report
+}
+
+fn of_source(cause: &'static Cause, site: &lowtide_lint::feeds::Site) -> Finding {
+    let mut finding = Finding::new(Class::Source, "", cause.title);
+    finding.site = Some(Site {
+        file: site.file.display().to_string(),
+        line: u32::try_from(site.line).unwrap_or(u32::MAX),
+        column: u32::try_from(site.column).ok(),
+        text: site.text.clone(),
+    });
+    finding.cause = Some(cause.id.to_owned());
+    finding.why = Some(cause.keeps.to_owned());
+    finding.fix = Some(cause.fix.text.to_owned());
+    finding
+}
+
+fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+fn show(report: &Report, output: &Output) -> Result<(), Failure> {
+    let stdout = std::io::stdout();
+    let text = |options| lowtide_report::source_text(report, &options);
+    let rendered = match &output.destination {
+        Destination::Console(Format::Text) => {
+            text(TextOptions { color: terminal::color(&stdout), width: terminal::width(&stdout), verbose: output.verbose })
+        }
+        Destination::File(_, Format::Text) => text(TextOptions { color: false, width: 100, verbose: output.verbose }),
+        Destination::Console(format) | Destination::File(_, format) => output.rendered(report, *format),
+        Destination::Export(..) => String::new(),
+    };
+    if let Destination::File(..) = &output.destination {
+        return output.write_file(&rendered);
+    }
+    // A reader that closes the pipe early has read enough.
+    let _ = stdout.lock().write_all(rendered.as_bytes());
+    Ok(())
+}

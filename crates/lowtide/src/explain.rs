@@ -1,0 +1,57 @@
+//! What the catalogue knows of what was found: the cause where the sort of memory alone tells it, and the fix.
+
+use lowtide_causes::{Live, Memory, by_id, matching};
+use lowtide_model::{Finding, Kind, Report};
+
+/// Fills in cause and fix of all growth.
+pub fn explain(report: &mut Report) {
+    for finding in report.findings.iter_mut().filter(|finding| finding.class.grows()) {
+        if finding.cause.is_none() && finding.holder.is_none() {
+            finding.cause = by_memory(finding);
+        }
+        let cause = finding.cause.as_deref().and_then(by_id);
+        finding.fix = cause.map(|cause| cause.fix.text.to_owned());
+    }
+}
+
+/// The cause of memory that nobody in Python holds.
+fn by_memory(finding: &Finding) -> Option<String> {
+    let kind = match finding.kind? {
+        Kind::AllocatorHoles => Memory::Holes,
+        Kind::NativeHeap => Memory::Native,
+        Kind::Shmem => Memory::Shared,
+        _ => return None,
+    };
+    matching(&Live { kind, ..Live::default() }).first().map(|found| found.cause.id.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use lowtide_model::{Class, Verdict};
+
+    use super::*;
+
+    fn explained(class: Class, kind: Kind, cause: Option<&str>) -> (Option<String>, bool) {
+        let mut report = Report::empty(Verdict::Leak);
+        let mut finding = Finding::new(class, "ram", "");
+        (finding.kind, finding.cause) = (Some(kind), cause.map(str::to_owned));
+        report.findings = vec![finding];
+        explain(&mut report);
+        let finding = report.findings.remove(0);
+        (finding.cause, finding.fix.is_some())
+    }
+
+    #[test]
+    fn only_what_is_known_gets_a_cause() {
+        assert_eq!(explained(Class::Leak, Kind::Anonymous, Some("LT103")), (Some("LT103".to_owned()), true));
+        assert_eq!(explained(Class::BoundedGrowth, Kind::AllocatorHoles, None), (None, false), "it does not grow for ever");
+        assert_eq!(explained(Class::Leak, Kind::AllocatorHoles, None), (Some("LT603".to_owned()), true));
+        assert_eq!(explained(Class::Leak, Kind::Shmem, None), (Some("LT405".to_owned()), true));
+        assert_eq!(explained(Class::Leak, Kind::Anonymous, None), (None, false));
+        assert_eq!(
+            explained(Class::Leak, Kind::Anonymous, Some("LT999")),
+            (Some("LT999".to_owned()), false),
+            "a later version's"
+        );
+    }
+}

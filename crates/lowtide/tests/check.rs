@@ -1,0 +1,124 @@
+//! `lowtide check` on files, as a user runs it.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const LEAKS: &str = "\
+import torch
+
+
+def train(model, loader, criterion, opt):
+    total = 0
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        total += loss
+    return total
+";
+
+fn lowtide(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lowtide")).arg("check").args(args).current_dir(folder).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn a_finding_has_its_line_and_its_fix_and_the_exit_code_says_so() {
+    let folder = project(&[("src/train.py", LEAKS), ("src/model.py", "x = 1\n")]);
+    let output = lowtide(folder.path(), &[]);
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{shown}");
+    for part in ["./src/train.py:11:9  LT101", "    11 | total += loss", "why ", "fix ", "1 pattern that leaks in 2 files"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+    assert_eq!(lowtide(folder.path(), &["--fail-on", "none"]).status.code(), Some(0));
+    assert_eq!(lowtide(folder.path(), &["src/model.py"]).status.code(), Some(0));
+}
+
+#[test]
+fn what_the_author_looked_at_and_what_is_not_asked_for_is_left_out() {
+    let said = LEAKS.replace("total += loss", "total += loss  # lowtide: ignore[LT101] ten steps only");
+    let folder = project(&[("a.py", &said), ("made/b.py", LEAKS)]);
+    let output = lowtide(folder.path(), &["--exclude", "made/"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains("0 patterns that leak in 1 file, 1 ignored by comments"), "{}", text(&output.stdout));
+    assert_eq!(lowtide(folder.path(), &["--ignore", "LT101"]).status.code(), Some(0));
+    assert_eq!(lowtide(folder.path(), &["--select", "LT2,LT3"]).status.code(), Some(0));
+    assert_eq!(lowtide(folder.path(), &["--select", "LT1"]).status.code(), Some(1));
+    assert_eq!(lowtide(folder.path(), &["--select", "nonsense"]).status.code(), Some(2));
+    std::fs::write(folder.path().join("lowtide.toml"), "[check]\nexclude = ['made']\n").unwrap();
+    assert_eq!(lowtide(folder.path(), &[]).status.code(), Some(0));
+    std::fs::write(folder.path().join("lowtide.toml"), "[check]\nexclud = ['made']\n").unwrap();
+    let wrong = lowtide(folder.path(), &[]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(text(&wrong.stderr).contains("lowtide.toml:2:1"), "{}", text(&wrong.stderr));
+}
+
+#[test]
+fn a_file_that_is_no_python_is_one_line_and_the_rest_is_checked() {
+    let folder = project(&[("old.py", "print 'hello'\n"), ("broken.py", "def f(:\n"), ("train.py", LEAKS)]);
+    let output = lowtide(folder.path(), &[]);
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 2), "{said}");
+    assert!(said.contains("broken.py:1:7: syntax error") && said.contains("old.py:1: Python 2"), "{said}");
+    assert!(text(&output.stdout).contains("1 pattern that leaks in 1 file; 2 files could not be read"));
+    assert_eq!(lowtide(folder.path(), &["old.py"]).status.code(), Some(3));
+    let missing = lowtide(folder.path(), &["nowhere"]);
+    assert_eq!(missing.status.code(), Some(3));
+    assert!(text(&missing.stderr).contains("nowhere"));
+}
+
+#[test]
+fn standard_input_has_the_name_that_it_is_given() {
+    let folder = project(&[]);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lowtide"))
+        .args(["check", "-", "--stdin-filename", "pipe.py", "--format", "json"])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(LEAKS.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(report["schema"], "lowtide.report/1");
+    let finding = &report["findings"][0];
+    assert_eq!((&finding["class"], &finding["cause"]), (&"source".into(), &"LT101".into()));
+    assert_eq!(finding["site"], serde_json::json!({"file": "pipe.py", "line": 11, "column": 9, "text": "total += loss"}));
+    assert!(finding["why"].is_string() && finding["fix"].is_string());
+}
+
+#[test]
+fn forms_for_code_hosts_and_ci() {
+    let folder = project(&[("train.py", LEAKS)]);
+    let sarif: serde_json::Value = serde_json::from_slice(&lowtide(folder.path(), &["--format", "sarif"]).stdout).unwrap();
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!(result["ruleId"], "LT101");
+    let place = &result["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "train.py");
+    assert_eq!((&place["region"]["startLine"], &place["region"]["startColumn"]), (&11.into(), &9.into()));
+    let github = text(&lowtide(folder.path(), &["--format", "github"]).stdout);
+    assert!(github.starts_with("::warning file=./train.py,line=11,col=9,title=LT101::"), "{github}");
+    let junit = text(&lowtide(folder.path(), &["-o", "found.xml"]).stdout);
+    assert!(junit.is_empty());
+    let junit = std::fs::read_to_string(folder.path().join("found.xml")).unwrap();
+    assert!(junit.contains("failures=\"1\"") && junit.contains("name=\"LT101:11\""), "{junit}");
+}

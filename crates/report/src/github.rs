@@ -1,0 +1,44 @@
+//! Findings as annotations of GitHub Actions: workflow commands, one a line.
+//!
+//! Form: <https://docs.github.com/actions/reference/workflow-commands-for-github-actions>.
+
+use std::fmt::Write;
+
+use lowtide_model::{Class, Finding, Report, Verdict};
+
+/// A line for each finding that a reader should act on, and the verdict of a run.
+#[must_use]
+pub fn github(report: &Report) -> String {
+    let mut lines = String::new();
+    for finding in report.findings.iter().filter(|finding| is_telling(finding)) {
+        let level = if finding.class == Class::Source { "warning" } else { "error" };
+        let mut place = String::new();
+        if let Some(site) = &finding.site {
+            let _ = write!(place, "file={},line={},", property(&site.file), site.line);
+            if let Some(column) = site.column {
+                let _ = write!(place, "col={column},");
+            }
+        }
+        let title = finding.cause.as_deref().unwrap_or("lowtide");
+        let _ = writeln!(lines, "::{level} {place}title={}::{}", property(title), data(&super::sentence(finding)));
+    }
+    if report.verdict != Verdict::NoLeak && !report.summary.is_empty() {
+        let _ = writeln!(lines, "::notice title=lowtide::{}", data(&report.summary));
+    }
+    lines
+}
+
+/// Whether somebody has to do something about it.
+pub(crate) fn is_telling(finding: &Finding) -> bool {
+    finding.class == Class::Source || finding.class.grows() || matches!(finding.class, Class::Oom | Class::Expectation)
+}
+
+/// What may not stand in a command's text.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// And in a property of it.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
