@@ -120,7 +120,7 @@ def look(lowtide: Path, python: str, truth: Truth, variant: str, diff: float) ->
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=environment(),
+            env={**environment(), "TMPDIR": name},  # what its workers leave behind when they are killed goes with it
             cwd=folder,
             start_new_session=True,
         )
