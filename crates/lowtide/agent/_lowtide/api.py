@@ -44,13 +44,14 @@ def step(loss=None):
     """One training step. From the first call on optimizers are not counted any more."""
     found = known()
     if found:
-        logged(loss)
+        if loss is not None:
+            logged(loss)
         hooks.guarded(found.counted_by_hand)
 
 
 def logged(loss):
     """A loss, where it is a number that has a mean."""
-    found = None if loss is None else known()
+    found = known()
     try:
         loss = float(loss)
     except Exception:

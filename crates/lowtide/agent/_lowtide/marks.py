@@ -5,6 +5,7 @@ import sys
 import time
 from _thread import allocate_lock, get_ident
 from operator import length_hint
+from time import monotonic_ns
 
 from . import ring as rings
 from .facts import NONE, NOTHING, Facts
@@ -92,23 +93,24 @@ class Marks:
     def step(self, count=1):
         """A step ended, or several did."""
         try:
-            ring = self.alive()
-            now = time.monotonic_ns()
+            # Most of what marks cost a run is what stands here: a fork is told by `reset`, and asked for with slots only.
+            ring = self.ring or self.alive()
+            now = monotonic_ns()
             # Said before a step is taken: others then look again after they stored theirs.
-            self.threads |= get_ident() != self.thread
-            for _ in range(count):
-                steps = next(self.stepping) + 1
-            stored = -1
-            while steps != stored:
-                self.steps = stored = steps
-                if ring is not None:
-                    STEPS.pack_into(ring.map, 40, steps, now)
-                if self.threads:
-                    steps = MANY - length_hint(self.stepping)
+            if get_ident() != self.thread:
+                self.threads = True
+            steps = next(self.stepping) + 1
+            if count > 1:
+                for _ in range(count - 1):
+                    steps = next(self.stepping) + 1
+            self.steps = steps
             if ring is None:
                 return
+            STEPS.pack_into(ring.map, 40, steps, now)
+            if self.threads:
+                self.newest(ring, steps, now)
             taken = NONE
-            if now - self.last_slot_ns >= STEP_NS:
+            if now - self.last_slot_ns >= STEP_NS and self.alive() is ring:
                 self.last_slot_ns = now
                 if self.facts.due(now * 1e-9):
                     taken = self.facts.take(False)
@@ -117,6 +119,14 @@ class Marks:
             self.stepped = (now, taken)
         except Exception as error:
             self.off(error)
+
+    def newest(self, ring, stored, now):
+        """Stores the newest count, where other threads may have stored theirs in between."""
+        steps = MANY - length_hint(self.stepping)
+        while steps != stored:
+            self.steps = stored = steps
+            STEPS.pack_into(ring.map, 40, steps, now)
+            steps = MANY - length_hint(self.stepping)
 
     def begin(self, scope, name="", index=None, moment=None):
         """A scope begins, now or at a moment before; the same one that is open ends."""

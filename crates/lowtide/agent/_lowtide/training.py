@@ -47,8 +47,9 @@ class Training:
 
     def stepped(self, optimizer):
         """An optimizer's step ended."""
-        if self.usual and self.phase == "train" and self.steps.again(optimizer):
+        if self.usual and self.phase == "train" and not self.by_hand and self.steps.again(optimizer):
             self.marks.step()
+            self.acts += 1
             return
         counted = 0 if "step" in self.by_hand else self.steps.of(optimizer)
         self.optimizers = True
@@ -62,8 +63,8 @@ class Training:
             self.resume()
         if counted:
             self.step(counted)
+            self.usual = not self.batches
         self.acts += 1
-        self.usual = not (self.by_hand or self.batches)
 
     def resume(self):
         """Whatever was going on, this is training."""
@@ -306,6 +307,9 @@ class Training:
             self.phase = None
 
     def counted_by_hand(self):
+        if self.usual and "step" in self.by_hand:
+            self.marks.step()
+            return
         if "step" not in self.by_hand:
             self.by_hand.add("step")
             self.usual = False
@@ -314,6 +318,7 @@ class Training:
                 return
         self.epoch_of_step()
         self.marks.step()
+        self.usual = True
 
 
 def grads():

@@ -357,7 +357,7 @@ with open(path, "r+b") as file:
     file.seek(256)
     file.write(struct.pack("<QI", 7, 2))
 for _ in range(3):
-    time.sleep(0.01)
+    time.sleep(0.03)  # longer than between two marks of steps
     step(x, y)
 """,
     )[0]
