@@ -1,8 +1,8 @@
 //! Who is to blame for what grew: from the objects that a look at a process has found, by the names that lead to them, to the
 //! lines of the program's own source that add to them.
 //!
-//! The way is the live heap's ([`lowtide_pyheap::Path`]), the lines are the source's ([`lowtide_lint::feeds`]); [`holder`]
-//! puts the one into the words of the other, [`source`] is where the source comes from. Nothing is run or imported, and where
+//! The way is the live heap's ([`lowtide_pyheap::Path`]), the lines are the source's ([`lowtide_lint::feeds`]); [`mod@holder`]
+//! puts the one into the words of the other, [`mod@source`] is where the source comes from. Nothing is run or imported, and where
 //! no line can be shown, the reason is given in place of one.
 
 mod cause;

@@ -5,8 +5,9 @@
 //! new: then the new thing is named, by the way that leads to it.
 
 use super::Summary;
+use super::held::Held;
 use super::summary::Local;
-use crate::census::{Census, Total};
+use crate::census::Census;
 use crate::paths::{Path, Place};
 use crate::walk::{ObjectId, Parent};
 use std::collections::HashMap;
@@ -161,7 +162,7 @@ impl Census {
         }
     }
 
-    fn holders(&self, before: &Summary, grown: &HashMap<ObjectId, Grown>, held: &[Total]) -> Vec<HolderGrowth> {
+    fn holders(&self, before: &Summary, grown: &HashMap<ObjectId, Grown>, held: &Held) -> Vec<HolderGrowth> {
         let is_told_as_one = |id: ObjectId, this: &Grown| this.is_spread() && this.len.is_some() && !self.is_attributes(id);
         let is_one_of_many = |this: &Grown| {
             let above = |this: &Grown| this.above.and_then(|above| Some((above, *grown.get(&above)?)));
@@ -249,7 +250,7 @@ impl Census {
     }
 
     /// Local variables that hold something else than before, and more: a sum that keeps the graphs of all that it was made from.
-    fn grown_locals(&self, before: &Summary, held: &[Total]) -> Vec<HolderGrowth> {
+    fn grown_locals(&self, before: &Summary, held: &Held) -> Vec<HolderGrowth> {
         let grown = |(local, id): (Local, ObjectId)| {
             let at = before.locals.binary_search_by_key(&local.key(), Local::key).ok()?;
             let old = before.locals.get(at).filter(|old| old.address != local.address)?;
@@ -276,7 +277,7 @@ impl Census {
     }
 
     /// Cycles that wait for the collector, all together: each is new, and none of them holds the next.
-    fn grown_garbage(&self, before: &Summary, held: &[Total]) -> Option<HolderGrowth> {
+    fn grown_garbage(&self, before: &Summary, held: &Held) -> Option<HolderGrowth> {
         let (now, largest) = self.garbage(held);
         let more = |now: u64, old: u64| i64::try_from(now).unwrap_or(i64::MAX).saturating_sub_unsigned(old);
         let (count, bytes) = (more(now.count, before.garbage.0), more(now.bytes, before.garbage.1));

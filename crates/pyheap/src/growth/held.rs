@@ -2,39 +2,76 @@
 //!
 //! The walk goes the shortest ways, so this is a tree: each object is counted below one holder, the nearest to a root.
 
+use std::collections::HashMap;
+
 use crate::census::{Census, Total};
 use crate::types::Kind;
-use crate::walk::{ObjectId, Parent, Root};
+use crate::walk::{ObjectId, Objects, Parent, Root};
 
-impl Census {
-    /// What each object holds, itself included, by the object's number.
-    #[must_use]
-    pub fn held(&self) -> Vec<Total> {
-        let objects = self.objects();
-        let mut held: Vec<Total> = objects.ids().map(|id| Total { count: 1, bytes: objects.size(id) }).collect();
+/// What each object holds, itself included. Two columns of 4 bytes: there may be tens of millions, and few hold 4 GiB.
+#[derive(Debug)]
+pub struct Held {
+    counts: Vec<u32>,
+    bytes: Vec<u32>,
+    large: HashMap<ObjectId, u64>,
+}
+
+impl Held {
+    fn of(objects: &Objects) -> Self {
+        let mut held = Self { counts: vec![1; objects.len()], bytes: vec![0; objects.len()], large: HashMap::new() };
         // A parent's number is smaller than its children's.
         for id in objects.ids().rev() {
+            let bytes = held.bytes(id).saturating_add(objects.size(id));
+            held.set_bytes(id, bytes);
             if let Parent::Object(parent) = objects.parent(id) {
-                let own = held[id.0 as usize];
-                let above = &mut held[parent.0 as usize];
-                above.count += own.count;
-                above.bytes = above.bytes.saturating_add(own.bytes);
+                held.counts[parent.0 as usize] += held.counts[id.0 as usize];
+                held.set_bytes(parent, held.bytes(parent).saturating_add(bytes));
             }
         }
         held
     }
 
+    fn set_bytes(&mut self, id: ObjectId, bytes: u64) {
+        self.bytes[id.0 as usize] = u32::try_from(bytes).unwrap_or(u32::MAX);
+        if bytes >= u64::from(u32::MAX) {
+            self.large.insert(id, bytes);
+        }
+    }
+
+    /// Bytes that an object holds.
+    #[must_use]
+    pub fn bytes(&self, id: ObjectId) -> u64 {
+        match self.bytes[id.0 as usize] {
+            u32::MAX => self.large.get(&id).copied().unwrap_or(u64::from(u32::MAX)),
+            bytes => u64::from(bytes),
+        }
+    }
+
+    /// Objects and bytes.
+    #[must_use]
+    pub fn total(&self, id: ObjectId) -> Total {
+        Total { count: u64::from(self.counts[id.0 as usize]), bytes: self.bytes(id) }
+    }
+}
+
+impl Census {
+    /// What each object holds.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        Held::of(self.objects())
+    }
+
     /// What is held by nothing but itself, in all, and the object through which most of it was found.
-    pub(super) fn garbage(&self, held: &[Total]) -> (Total, Option<ObjectId>) {
+    pub(super) fn garbage(&self, held: &Held) -> (Total, Option<ObjectId>) {
         let is_garbage = |root: u32| self.roots().get(root as usize) == Some(&Root::Garbage);
         let objects = self.objects();
         let cycles = objects.ids().filter(|id| matches!(objects.parent(*id), Parent::Root(root) if is_garbage(root)));
         let (mut all, mut largest) = (Total::default(), None);
         for id in cycles {
-            let own = held[id.0 as usize];
+            let own = held.total(id);
             all.count += own.count;
             all.bytes = all.bytes.saturating_add(own.bytes);
-            if largest.is_none_or(|largest: ObjectId| held[largest.0 as usize].bytes < own.bytes) {
+            if largest.is_none_or(|largest: ObjectId| held.bytes(largest) < own.bytes) {
                 largest = Some(id);
             }
         }

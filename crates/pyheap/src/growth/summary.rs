@@ -1,5 +1,6 @@
 //! What is kept of a census to compare a later one with: totals by type, and what holds something.
 
+use super::held::Held;
 use crate::census::{Census, Total};
 use crate::visit::Label;
 use crate::walk::{ObjectId, Parent, Root};
@@ -85,14 +86,14 @@ impl Census {
     }
 
     /// What local variables hold that nothing of a better rank leads to; each variable once, in the order of their keys.
-    pub(super) fn locals(&self, held: &[Total]) -> Vec<(Local, ObjectId)> {
+    pub(super) fn locals(&self, held: &Held) -> Vec<(Local, ObjectId)> {
         let objects = self.objects();
         let local = |id: ObjectId| {
             let Parent::Root(root) = objects.parent(id) else { return None };
             let Some(Root::Frame { thread, frame, label: Label::Local(position) }) = self.roots().get(root as usize) else {
                 return None;
             };
-            let (address, bytes) = (objects.address(id), held[id.0 as usize].bytes);
+            let (address, bytes) = (objects.address(id), held.bytes(id));
             Some((Local { thread: *thread, code: frame.code, position: *position, address, bytes }, id))
         };
         let mut locals: Vec<(Local, ObjectId)> = objects.ids().filter_map(local).collect();
@@ -108,7 +109,7 @@ impl Census {
     }
 
     /// The same, where what each object holds is known.
-    pub(super) fn summary_of(&self, held: &[Total]) -> Summary {
+    pub(super) fn summary_of(&self, held: &Held) -> Summary {
         // Types made twice have the same name, and are one for whoever reads it.
         let mut by_name: HashMap<&str, u32> = HashMap::new();
         let mut kinds = Vec::new();
@@ -126,7 +127,7 @@ impl Census {
         for id in self.objects().ids() {
             let Some(kind) = position.get(self.objects().kind(id).0 as usize).copied() else { continue };
             totals[kind as usize].add(self.objects().size(id));
-            let own = held[id.0 as usize];
+            let own = held.total(id);
             let is_container = self.kind(id).is_some_and(|kind| kind.kind.is_container());
             if is_container || own.bytes >= WORTH {
                 let address = self.objects().address(id);

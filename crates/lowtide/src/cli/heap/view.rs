@@ -100,7 +100,7 @@ fn holders(look: &Look, wanted: &Wanted, top: usize) -> (Vec<Holder>, usize) {
         census.kind(*id).is_some_and(|kind| kind.kind.is_container()) && census.len_of(*id).is_some_and(|len| len >= ITEMS)
     };
     let mut large: Vec<ObjectId> = census.objects().ids().filter(is_large).collect();
-    large.sort_by_key(|id| (Reverse(held[id.0 as usize].bytes), *id));
+    large.sort_by_key(|id| (Reverse(held.bytes(*id)), *id));
     let count = large.len();
     // What a module defines is not what a program gathers.
     let is_module = |path: &Path| path.steps.last().is_some_and(|step| step.name == StepName::Inner("__dict__".to_owned()));
@@ -113,7 +113,7 @@ fn holders(look: &Look, wanted: &Wanted, top: usize) -> (Vec<Holder>, usize) {
         kind: census.kind(id).map_or_else(String::new, |kind| kind.name.clone()),
         path: census.path(id),
         len: census.len_of(id).unwrap_or(0),
-        held: held[id.0 as usize],
+        held: held.total(id),
     };
     let shown: Vec<Holder> = large.into_iter().take(PATHS).map(holder).filter(fits).take(top).collect();
     let left = if wanted.holder.is_some() { 0 } else { count.saturating_sub(shown.len()) };
