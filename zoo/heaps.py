@@ -14,7 +14,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -36,24 +35,6 @@ RUN_S = 90.0  # the program's own limit; it is ended after the looks
 ACCUSED = ("culprit", "suspect")
 
 
-def holder_names(truth: Truth) -> set[str]:
-    """The names of the holders in a truth file's prose: `dev` of "nodes[i].dev['train']", `updates` of "server.updates[...]"."""
-    names = set()
-    for part in truth.holder.split(", "):
-        way = re.match(r"[A-Za-z_]\w*(?:\[[^\]]*\]|\.[A-Za-z_]\w*)*", part)
-        words = re.sub(r"\[[^\]]*\]", "", way.group()).split(".") if way else []
-        # What hangs below an object by itself is no name that the program gave.
-        while words and words[-1] in ("grad_fn", "__closure__", ""):
-            words.pop()
-        names.update(words[-1:])
-    return names
-
-
-def is_reachable(truth: Truth) -> bool:
-    """Whether a way of the program's own names leads to what leaks; else a library's inner parts hold it, or nothing."""
-    return truth.leak and not truth.holder.startswith(("none", "torch."))
-
-
 def accused(answer: dict) -> list[dict]:
     """Those that grew and are blamed for it."""
     holders = (answer.get("growth") or {}).get("holders", [])
@@ -63,10 +44,10 @@ def accused(answer: dict) -> list[dict]:
 def judge(answer: dict, truth: Truth, variant: str) -> dict:
     """Whether the accused is the planted one, by its names and by its line; nobody is to be accused where nothing is planted."""
     found = accused(answer)
-    if not truth.leaks(variant) or not is_reachable(truth):
+    if not truth.leaks(variant) or not truth.is_reachable():
         return {"holder": WRONG if found else RIGHT, "line": WRONG if found else RIGHT}
     lines = [f"{Path(holder['site']['file']).name}:{holder['site']['line']}" for holder in found]
-    named = [{step["name"] for step in holder["path"]["steps"]} & holder_names(truth) for holder in found]
+    named = [{step["name"] for step in holder["path"]["steps"]} & truth.holder_names() for holder in found]
     if not found:
         return {"holder": WRONG, "line": WRONG}
     return {

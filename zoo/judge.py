@@ -46,7 +46,7 @@ MAY_SAY_NOTHING = {"floor", "none"}  # problems of which a report need not speak
 FORKED = "forked child of the trainer"  # as much as can be proven of a worker that shows nothing of its own
 
 
-ASPECTS = ("verdict", "cls", "process", "kind", "rate", "steps", "phase", "per_step", "live")
+ASPECTS = ("verdict", "cls", "process", "kind", "rate", "steps", "phase", "per_step", "live", "holder", "line")
 
 
 @dataclass
@@ -66,6 +66,8 @@ class Judgement:
     phase: str = NONE
     per_step: str = NONE
     live: str = NONE
+    holder: str = NONE
+    line: str = NONE
     said_step: float | None = None
     true_step: float | None = None
     said_live: float | None = None
@@ -142,6 +144,18 @@ def judge_phase(finding: dict | None, truth: Truth) -> str:
     return NONE if said is None else _mark(said == truth.phase)
 
 
+def judge_holder(result: Judgement, report: dict, truth: Truth, leaks: bool) -> None:
+    """Where somebody is named who holds what grows: is it the planted one, by its name and by its line? None need be."""
+    for finding in (finding for finding in report["findings"] if finding.get("holder")):
+        names = {step.lstrip(".").partition(":")[0] for step in finding["holder"]["path"]}
+        planted = leaks and truth.is_reachable()
+        holder, site = planted and bool(names & truth.holder_names()), finding.get("site")
+        result.holder = WRONG if result.holder == WRONG or not holder else RIGHT
+        if site is not None:
+            line = planted and f"{site['file'].rpartition('/')[2]}:{site['line']}" in truth.culprit
+            result.line = WRONG if result.line == WRONG or not line else RIGHT
+
+
 def _finding(report: dict, fits) -> dict | None:
     return next((finding for finding in report["findings"] if fits(finding)), None)
 
@@ -161,6 +175,7 @@ def judge(
     due = not early and ref is not None and ref.due()
     said = report["verdict"]
     result = Judgement(judge_verdict(said, leaks, due, must_wait), said=said, steps=judge_steps(report, log))
+    judge_holder(result, report, truth, leaks)
     if leaks and said in POSITIVE:
         kinds = KINDS.get(truth.kind, set())
         growing = [finding for finding in report["findings"] if finding.get("growth")]

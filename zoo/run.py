@@ -88,14 +88,15 @@ def row(entry: dict) -> list:
     """One run's line in the table."""
     name = [entry["program"], entry["variant"], entry["python"]]
     if "judgement" not in entry:
-        return [*name, entry["why"], *[None] * 13]
+        return [*name, entry["why"], *[None] * 17]
     j = entry["judgement"]
     verdict = j["said"] + ("" if j["verdict"] == RIGHT else f" ({j['verdict']})")
     rates = [tables.per_minute(j[rate], j["unit"]) for rate in ("said_rate", "true_rate")]
     notice = entry.get("notice_s")
     per_step = [j["per_step"], kib(j["said_step"]), kib(j["true_step"]), j["live"], kib(j["said_live"]), kib(j["true_live"])]
     last = [j["steps"], j["phase"], *per_step, None if notice is None else f"{notice:.0f}"]
-    return [*name, verdict, j["cls"], j["process"], j["kind"], j["rate"], *rates, *last]
+    held = [j["holder"], j["line"]]
+    return [*name, verdict, j["cls"], j["process"], j["kind"], j["rate"], *rates, *held, *last]
 
 
 def kib(growth: float | None) -> str | None:
@@ -126,6 +127,8 @@ def report(entries: list[dict], aspects: tuple[str, ...]) -> str:
         "rate",
         "said/min",
         "true/min",
+        "holder",
+        "line",
         "steps",
         "phase",
         "per step",

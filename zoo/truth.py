@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +28,22 @@ class Truth:
     def leaks(self, variant: str) -> bool:
         """Does this variant grow without bound?"""
         return self.leak and variant == "leak"
+
+    def holder_names(self) -> set[str]:
+        """The names of the holders in the prose: `dev` of "nodes[i].dev['train']", `updates` of "server.updates[...]"."""
+        names = set()
+        for part in self.holder.split(", "):
+            way = re.match(r"[A-Za-z_]\w*(?:\[[^\]]*\]|\.[A-Za-z_]\w*)*", part)
+            words = re.sub(r"\[[^\]]*\]", "", way.group()).split(".") if way else []
+            # What hangs below an object by itself is no name that the program gave.
+            while words and words[-1] in ("grad_fn", "__closure__", ""):
+                words.pop()
+            names.update(words[-1:])
+        return names
+
+    def is_reachable(self) -> bool:
+        """Whether a way of the program's own names leads to what leaks; else a library's inner parts hold it, or nothing."""
+        return self.leak and not self.holder.startswith(("none", "torch."))
 
 
 def parse_truth(text: str) -> Truth:

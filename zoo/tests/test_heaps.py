@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from heaps import RIGHT, WRONG, accused, holder_names, is_reachable, judge
+from heaps import RIGHT, WRONG, accused, judge
 from truth import Truth, load_truth
 
 ZOO = Path(__file__).resolve().parent.parent
@@ -35,13 +35,13 @@ def answer(*holders):
     ],
 )
 def test_names_are_found_in_the_prose(name, expected):
-    assert holder_names(load_truth(ZOO, name)) == expected
+    assert load_truth(ZOO, name).holder_names() == expected
 
 
 def test_what_is_held_by_nothing_or_inside_a_library_has_no_holder_of_the_programs():
-    assert not is_reachable(load_truth(ZOO, "33_native_malloc"))
-    assert not is_reachable(load_truth(ZOO, "42_recompile"))
-    assert is_reachable(load_truth(ZOO, "32_step_dict"))
+    assert not load_truth(ZOO, "33_native_malloc").is_reachable()
+    assert not load_truth(ZOO, "42_recompile").is_reachable()
+    assert load_truth(ZOO, "32_step_dict").is_reachable()
 
 
 def test_the_planted_holder_and_line_are_right_and_others_wrong():

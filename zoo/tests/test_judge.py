@@ -172,3 +172,27 @@ def test_growth_per_step_is_held_against_pages_and_what_is_kept(pages, live, mar
     # What is kept elsewhere, by Python's own allocator say, is not in the C heap.
     objects = Truth("x", True, "leak", "python_objects", "main")
     assert judge(report("leak", said), objects, "leak", LOG, ref).live == "-"
+
+
+HELD = Truth("x", True, "leak", "host_heap", "main", holder="self.boxes", culprit=["x.py:47"])
+
+
+def held(name=".boxes: list", file="/a/x.py", line=47):
+    path = ["frame Trainer.train() x.py:32", "self: Trainer", name]
+    return {**finding(), "holder": {"path": path}, "site": {"file": file, "line": line, "text": ""}}
+
+
+@pytest.mark.parametrize(
+    ("named", "truth", "variant", "expected"),
+    [
+        ([held()], HELD, "leak", ("right", "right")),
+        ([finding()], HELD, "leak", ("-", "-")),
+        ([held(".others: list", line=9)], HELD, "leak", ("wrong", "wrong")),
+        ([held(), held(".others: list")], HELD, "leak", ("wrong", "right")),
+        ([held()], HELD, "fixed", ("wrong", "wrong")),
+        ([held()], Truth("x", True, "leak", "native_malloc", "main", holder="none"), "leak", ("wrong", "wrong")),
+    ],
+)
+def test_who_is_named_must_be_the_planted_one(named, truth, variant, expected):
+    j = judge(report("leak", *named), truth, variant, LOG, FAST)
+    assert (j.holder, j.line) == expected
