@@ -17,7 +17,6 @@ use toml::Spanned;
 use crate::duration::parse_duration;
 use crate::expect::Expectation;
 use crate::fail_on::FailOn;
-use crate::rules::CheckConfig;
 
 /// The file's name.
 pub const FILE_NAME: &str = "lowtide.toml";
@@ -40,6 +39,18 @@ pub struct Config {
     pub redact: bool,
     /// `[check]`: which rules and files.
     pub check: CheckConfig,
+}
+
+/// What a project says in `[check]`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CheckConfig {
+    /// Only these rules.
+    pub select: Vec<String>,
+    /// All but these.
+    pub ignore: Vec<String>,
+    /// Not the files whose path matches.
+    pub exclude: Vec<String>,
 }
 
 /// The file as TOML; unknown names are errors, since a misspelt expectation would otherwise never be checked.

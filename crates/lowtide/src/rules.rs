@@ -4,19 +4,8 @@ use std::path::Path;
 
 use lowtide_causes::Cause;
 
+use crate::config::CheckConfig;
 use crate::exit::Failure;
-
-/// What a project says in `[check]`.
-#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct CheckConfig {
-    /// Only these rules.
-    pub select: Vec<String>,
-    /// All but these.
-    pub ignore: Vec<String>,
-    /// Not the files whose path matches.
-    pub exclude: Vec<String>,
-}
 
 /// The same, read and found right.
 #[derive(Debug)]

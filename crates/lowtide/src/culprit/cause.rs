@@ -32,7 +32,8 @@ fn live(culprit: &Culprit, objects: &[ObjectGrown]) -> Live {
         container: growth.len.map(|_| container(&growth.kind)),
         root: root(culprit),
         owner: owner(culprit),
-        objects: objects.iter().map(|object| object.kind.clone()).collect(),
+        // Most elements of a list of closures are functions, most bytes are what they hold.
+        objects: objects.iter().map(|object| object.kind.clone()).chain(culprit.holds.clone()).collect(),
         grad_fn: graph,
         on_gpu: objects.iter().any(|object| object.device.starts_with("cuda")),
         statement: statement.map(|statement| statement.kind),
