@@ -16,7 +16,7 @@ from statistics import median
 
 from answer import Answer, middle_and_spread
 from processes import attached, cpu_seconds, family, status_bytes
-from rivals import rivals_python
+from peers import rivals_python
 
 HERE = Path(__file__).resolve().parent
 SIZES = (1, 30, 200)

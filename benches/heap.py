@@ -17,7 +17,7 @@ from statistics import median
 
 from answer import Answer, middle_and_spread
 from processes import status_bytes
-from rivals import rivals_python, site_packages
+from peers import rivals_python, site_packages
 
 HERE = Path(__file__).resolve().parent
 ROUNDS = 5

@@ -24,7 +24,7 @@ from pathlib import Path
 import tables
 import watch
 from live import SKIPPED, ZOO, environment, server_of
-from run import RESULTS, Python, identify
+from pythons import RESULTS, Python, identify
 from truth import Log, Truth, load_log, load_truth
 
 RIGHT, WRONG, NONE = "right", "wrong", "-"

@@ -12,36 +12,19 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import tables
 from judge import ASPECTS, OPEN, POSITIVE, RIGHT, WRONG, judge
 from live import ZOO, run
+from pythons import RESULTS, Python, identify
 from reference import reference
 from truth import Truth, load_truth
 
-RESULTS = ZOO / "results"
 SIX = ["28_callback_closures", "45_one_of_four", "19_val_spike", "22_warmup_plateau", "26_shm_held", "18_wrapper_child"]
 SIX_ASPECTS = ("verdict", "process", "kind")
-
-
-@dataclass(frozen=True)
-class Python:
-    """An interpreter with torch, and what it calls itself: `torch 2.15.0, Python 3.11`."""
-
-    path: str
-    label: str
-
-
-def identify(path: str) -> Python | None:
-    """The interpreter at `path`, or `None` where it has no torch."""
-    ask = "import sys, torch; print('torch', torch.__version__.split('+')[0] + ', Python', '%d.%d' % sys.version_info[:2])"
-    done = subprocess.run([path, "-c", ask], capture_output=True, text=True, check=False)
-    return Python(path, done.stdout.strip()) if done.returncode == 0 else None
 
 
 def key_of(program: Path, lowtide: Path, seconds: float) -> str:
