@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Output, Stdio};
 
 const PROGRAM: &str = "
@@ -41,10 +41,48 @@ impl Target {
     }
 
     fn step(&mut self) {
-        use std::io::Write;
         self.child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
         self.wait_for("done");
     }
+}
+
+/// The kernel's core of a program, where this machine lets it write one.
+fn core_of(folder: &std::path::Path) -> Option<std::path::PathBuf> {
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap();
+    let script = PROGRAM.replace("print('done', flush=True)", "__import__('os').abort()");
+    let mut child = Command::new("sh")
+        .args(["-c", "ulimit -c unlimited; exec python3 -c \"$0\"", &script])
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    child.wait().unwrap();
+    let mut files = std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+    files.find(|path| pattern.starts_with("core") && path.file_name().unwrap().to_string_lossy().starts_with("core"))
+}
+
+#[test]
+fn a_core_file_is_read_in_place_of_a_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("other");
+    std::fs::write(&other, "no core").unwrap();
+    let lowtide = |args: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_lowtide")).arg("heap").args(args).current_dir(folder.path()).output().unwrap()
+    };
+    let refused = lowtide(&["--core", "other"]);
+    assert_eq!(refused.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("other"));
+    assert_eq!(lowtide(&["--core", "other", "--diff", "1s"]).status.code(), Some(2));
+    // A limit of this machine may forbid cores, or something else may get them.
+    let Some(core) = core_of(folder.path()) else { return };
+    let output = lowtide(&["--core", core.to_str().unwrap(), "--format", "json", "--type", "Trainer"]);
+    let answer: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    assert!(answer["objects"].as_u64().unwrap() > 5000 && answer["core"].is_string());
+    let text = answer["held_by"].to_string();
+    assert!(text.contains("main()") && text.contains("trainer"), "{text}");
 }
 
 impl Drop for Target {

@@ -24,6 +24,11 @@ impl Sources {
         Self { files: Rooted::new(process.its_root()), folder: process.folder(), started: process.started() }
     }
 
+    /// Those that are here, of a process that is gone.
+    pub fn here() -> Self {
+        Self { files: Rooted::new("/"), folder: std::env::current_dir().unwrap_or_default(), started: None }
+    }
+
     /// A file as the process means it; `None` where there is no such file (`<string>`, `<frozen os>`).
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         let made_up = name.is_empty() || name.starts_with('<');

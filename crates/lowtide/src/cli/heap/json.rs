@@ -30,6 +30,7 @@ pub fn json(look: &Look, view: &View, blame: &Blame) -> String {
     let answer = json!({
         "schema": "lowtide.heap/1",
         "pid": look.pid,
+        "core": look.core,
         "python": census.python().version.to_string(),
         "threads": look.threads(),
         "pause_seconds": look.pause.as_secs_f64(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lowtide_pyheap::memory::Memory;
 use lowtide_pyheap::torch::{self, find};
 use lowtide_pyheap::{Census, Error, Python, Summary};
-use lowtide_remote::Process;
+use lowtide_remote::{Core, Process};
 
 use crate::exit::Failure;
 use crate::layouts;
@@ -34,7 +34,10 @@ const BETWEEN: Duration = Duration::from_millis(5);
 
 /// A look, and what it cost.
 pub struct Look {
+    /// The process; 0 where a core file does not say it.
     pub pid: u32,
+    /// The core file that was read in its place.
+    pub core: Option<String>,
     pub start_ticks: u64,
     pub census: Census,
     /// All private memory; `None` where it could not be read.
@@ -122,11 +125,44 @@ impl Look {
                         memory.map_err(|why| notes.push(format!("what memory is for is left out: {why}"))).ok()
                     });
                     let (pid, start_ticks) = (process.pid(), process.start_ticks());
-                    return Ok(Self { pid, start_ticks, census, memory, pause, tensors: false, notes });
+                    return Ok(Self { pid, core: None, start_ticks, census, memory, pause, tensors: false, notes });
                 }
             }
         }
         Err(cannot(&Error::Collecting { attempts: ATTEMPTS }))
+    }
+
+    /// Looks into a core file. What memory is for and tensors need the process itself.
+    pub fn of_core(path: &Path, threads: usize) -> Result<Self, Failure> {
+        let cannot = |error: &dyn std::error::Error| Failure::cannot(error.to_string());
+        let core = Core::open(Path::new("/"), path).map_err(|error| cannot(&error))?;
+        let name = path.display();
+        let runtime = core.find_symbol(&["_PyRuntime"]).map(|(_, symbol)| symbol.address).ok_or_else(|| {
+            Failure::cannot(format!(
+                "{name} shows no CPython: its program and libraries must be where they were when it was written, unchanged; PyPy and a Python \
+                 before 3.7 cannot be read"
+            ))
+        })?;
+        let image = core.image().with_budget(room()?);
+        let census = Python::at(&image, runtime).and_then(|python| Census::take(image, python, threads));
+        let census = census.map_err(|error| Failure::cannot(format!("{name}: {error}")))?;
+        let mut notes = vec!["a core file: what memory is for and tensors are told of a process only".to_owned()];
+        if core.missing() > 0 {
+            notes.push(format!(
+                "{name} was cut off: {} MiB are missing, and with them the objects that were there",
+                core.missing() >> 20
+            ));
+        }
+        Ok(Self {
+            pid: core.pid().unwrap_or(0),
+            core: Some(name.to_string()),
+            start_ticks: 0,
+            census,
+            memory: None,
+            pause: Duration::ZERO,
+            tensors: false,
+            notes,
+        })
     }
 
     /// Counts the data of tensors to their objects, where tensors could be read; once. Looks that are compared must both have

@@ -29,8 +29,11 @@ use view::Wanted;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The process
-    #[arg(value_name = "PID")]
-    pid: u32,
+    #[arg(value_name = "PID", required_unless_present = "core")]
+    pid: Option<u32>,
+    /// A core file in place of a process (`gcore PID`, or the kernel's); the program's files must be where they were
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pid", "diff", "save", "compare", "max_pause", "tensor"])]
+    core: Option<PathBuf>,
     /// Look twice, so far apart, and say what grew
     #[arg(long, value_name = "TIME", value_parser = duration::parse_duration)]
     diff: Option<Duration>,
@@ -62,7 +65,12 @@ pub struct Args {
 
 /// Looks, and prints.
 pub fn heap(args: &Args) -> Result<u8, Failure> {
-    let process = look::open(args.pid)?;
+    let process = match (&args.core, args.pid) {
+        (Some(path), _) => {
+            return shown(args, Look::of_core(path, look::threads())?, None, Sources::here());
+        }
+        (None, pid) => look::open(pid.unwrap_or_default())?,
+    };
     let is_compared = args.diff.is_some() || args.compare.is_some() || args.save.is_some();
     let threads = if is_compared { 1 } else { look::threads() };
     let before = match (&args.compare, args.diff) {
@@ -84,10 +92,15 @@ pub fn heap(args: &Args) -> Result<u8, Failure> {
     if let Some(path) = &args.save {
         save(path, &look.saved())?;
     }
+    shown(args, look, before.as_ref(), Sources::of(&process))
+}
+
+/// Prints a look.
+fn shown(args: &Args, mut look: Look, before: Option<&Summary>, sources: Sources) -> Result<u8, Failure> {
     let wanted = Wanted { kind: args.r#type.clone(), holder: args.holder.clone(), tensor: args.tensor.clone(), all: args.all };
-    let view = view::view(&mut look, before.as_ref(), &wanted);
+    let view = view::view(&mut look, before, &wanted);
     let grown = view.growth.as_ref().map_or(&[][..], |growth| &growth.holders);
-    let blame = Blame::new(Sources::of(&process), &look, grown, &view.holders);
+    let blame = Blame::new(sources, &look, grown, &view.holders);
     let stdout = std::io::stdout();
     let answer = match args.format {
         TextOrJson::Json => json::json(&look, &view, &blame),

@@ -8,14 +8,17 @@ use super::view::View;
 pub fn text(look: &Look, view: &View, blame: &Blame, width: usize) -> String {
     let census = &look.census;
     let (python, threads) = (census.python(), look.threads());
+    let (what, held) = match &look.core {
+        Some(core) => (format!("{core}: "), String::new()),
+        None => (String::new(), format!("; held still for {}", seconds(look.pause))),
+    };
     let mut out = format!(
-        "pid {}: CPython {}, {threads} thread{}; {} objects, {}; held still for {}\n",
+        "{what}pid {}: CPython {}, {threads} thread{}; {} objects, {}{held}\n",
         look.pid,
         python.version,
         if threads == 1 { "" } else { "s" },
         grouped(census.objects().len() as u64),
         bytes(view.bytes),
-        seconds(look.pause)
     );
     for note in &look.notes {
         out.push_str(&format!("note: {note}\n"));
