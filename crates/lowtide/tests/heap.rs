@@ -85,6 +85,36 @@ fn a_core_file_is_read_in_place_of_a_process() {
     assert!(text.contains("main()") && text.contains("trainer"), "{text}");
 }
 
+#[test]
+fn the_newest_run_is_looked_into_by_asking_for_the_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let lowtide = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lowtide"));
+        command.args(args).current_dir(folder.path()).env("XDG_STATE_HOME", folder.path()).env("LOWTIDE_DIR", folder.path());
+        command
+    };
+    let none = lowtide(&["heap", "--last"]).output().unwrap();
+    assert_eq!(none.status.code(), Some(3), "{}", String::from_utf8_lossy(&none.stderr));
+    let mut run = lowtide(&["run", "--", "python3", "-c", PROGRAM]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(run.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let mut looked = lowtide(&["heap", "--last", "--type", "Trainer"]).output().unwrap();
+    for _ in 0..100 {
+        if looked.status.success() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        looked = lowtide(&["heap", "--last", "--type", "Trainer"]).output().unwrap();
+    }
+    let shown = String::from_utf8_lossy(&looked.stdout).into_owned();
+    assert!(shown.contains("trainer: "), "{shown}{}", String::from_utf8_lossy(&looked.stderr));
+    drop(run.stdin.take());
+    run.wait().unwrap();
+    let ended = lowtide(&["heap", "--last"]).output().unwrap();
+    assert_eq!(ended.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("has ended"), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
 impl Drop for Target {
     fn drop(&mut self) {
         let _ = self.child.kill();

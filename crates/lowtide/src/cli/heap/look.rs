@@ -137,9 +137,13 @@ impl Look {
         let cannot = |error: &dyn std::error::Error| Failure::cannot(error.to_string());
         let core = Core::open(Path::new("/"), path).map_err(|error| cannot(&error))?;
         let name = path.display();
+        let cut = match core.missing() >> 20 {
+            0 => String::new(),
+            mib => format!(", which was cut off by {mib} MiB,"),
+        };
         let runtime = core.find_symbol(&["_PyRuntime"]).map(|(_, symbol)| symbol.address).ok_or_else(|| {
             Failure::cannot(format!(
-                "{name} shows no CPython: its program and libraries must be where they were when it was written, unchanged; PyPy and a Python \
+                "{name}{cut} shows no CPython: its program and libraries must be where they were when it was written, unchanged; PyPy and a Python \
                  before 3.7 cannot be read"
             ))
         })?;

@@ -3,6 +3,7 @@
 
 mod blame;
 mod json;
+mod last;
 mod look;
 mod memory;
 mod text;
@@ -29,11 +30,14 @@ use view::Wanted;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The process
-    #[arg(value_name = "PID", required_unless_present = "core")]
+    #[arg(value_name = "PID", required_unless_present_any = ["core", "last"])]
     pid: Option<u32>,
     /// A core file in place of a process (`gcore PID`, or the kernel's); the program's files must be where they were
     #[arg(long, value_name = "FILE", conflicts_with_all = ["pid", "diff", "save", "compare", "max_pause", "tensor"])]
     core: Option<PathBuf>,
+    /// The process that the newest `lowtide run` or `attach` watches, in place of a PID
+    #[arg(long, conflicts_with_all = ["pid", "core"])]
+    last: bool,
     /// Look twice, so far apart, and say what grew
     #[arg(long, value_name = "TIME", value_parser = duration::parse_duration)]
     diff: Option<Duration>,
@@ -69,7 +73,8 @@ pub fn heap(args: &Args) -> Result<u8, Failure> {
         (Some(path), _) => {
             return shown(args, Look::of_core(path, look::threads())?, None, Sources::here());
         }
-        (None, pid) => look::open(pid.unwrap_or_default())?,
+        (None, Some(pid)) => look::open(pid)?,
+        (None, None) => last::open()?,
     };
     let is_compared = args.diff.is_some() || args.compare.is_some() || args.save.is_some();
     let threads = if is_compared { 1 } else { look::threads() };
