@@ -26,6 +26,14 @@ KINDS = {
     "child_process": {"processes"},
     "fds_threads": {"fds", "threads"},
 }
+# What a look into the process tells more: of what sort the objects are.
+LOOKED_INTO = {
+    "host_heap": {"tensor", "python_objects", "autograd_graph"},
+    "python_objects": {"tensor", "python_objects"},
+    "gpu_emulated": {"tensor", "python_objects"},
+    "tensor_graph": {"tensor", "autograd_graph"},
+    "host_shm": {"tensor"},
+}
 ROLES = {
     "main": {"trainer"},
     "child:training": {"trainer"},
@@ -177,7 +185,7 @@ def judge(
     result = Judgement(judge_verdict(said, leaks, due, must_wait), said=said, steps=judge_steps(report, log))
     judge_holder(result, report, truth, leaks)
     if leaks and said in POSITIVE:
-        kinds = KINDS.get(truth.kind, set())
+        kinds = KINDS.get(truth.kind, set()) | LOOKED_INTO.get(truth.kind, set())
         growing = [finding for finding in report["findings"] if finding.get("growth")]
         finding = next((f for f in growing if f.get("kind") in kinds), growing[0] if growing else None)
         result.cls = _mark(finding is not None and finding["class"] in ("leak", "allocator_retention"))

@@ -193,7 +193,7 @@ impl Looks {
         let Some(suspect) = self.plan.due(now_s) else { return Vec::new() };
         let process = match Process::open(Path::new("/"), suspect.pid) {
             Ok(process) => process,
-            Err(error) => return self.fail(&suspect, now_s, error.to_string()),
+            Err(error) => return self.fail(&suspect, now_s, Failed::new(&error.into(), Duration::ZERO).why),
         };
         let size = self.sizes.get(&suspect.id).copied().unwrap_or(0);
         // A look never reads what tensors hold, but how much that is nobody knows before.

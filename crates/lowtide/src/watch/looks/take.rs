@@ -68,14 +68,20 @@ pub struct Failed {
 }
 
 impl Failed {
-    fn new(error: &Error, pause: Duration) -> Self {
+    /// What came in the way, and what it cost.
+    pub fn new(error: &Error, pause: Duration) -> Self {
         use lowtide_remote::Error as Remote;
         let passes = match error {
             Error::Collecting { .. } | Error::Torn { .. } | Error::Cut(_) => true,
             Error::Remote(error) => matches!(error, Remote::Stubborn { .. } | Remote::TimeOver { .. } | Remote::Io { .. }),
             _ => false,
         };
-        Self { why: error.to_string(), pause, for_good: !passes }
+        let ended = matches!(
+            error,
+            Error::Remote(Remote::Gone { .. } | Remote::Reused { .. } | Remote::Zombie { .. } | Remote::NoMemory { .. })
+        );
+        let why = if ended { "it ended before it could be looked into (again)".to_owned() } else { error.to_string() };
+        Self { why, pause, for_good: !passes }
     }
 }
 
