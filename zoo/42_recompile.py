@@ -9,7 +9,7 @@ dynamic shapes.  Needs torch 2."""
 #: phase = "train"
 #: growth = "about 1.3 MB per compilation (torch 2.15, backend aot_eager, 12 layers), one in 20 train steps"
 #: rate_train_step = 65000
-#: holder = "torch._dynamo's cache entries on the code object of Net.forward"
+#: holder = "torch._dynamo's cache entries on the code object of Net.forward, __compiled_fn_* among the module's variables"
 #: object = "compiled code, guards and FX graphs"
 #: fix = "dynamic_shapes"
 #: seed_doc = "004_a41051a4819bd923.txt"

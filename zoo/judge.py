@@ -156,11 +156,13 @@ def judge_holder(result: Judgement, report: dict, truth: Truth, leaks: bool) -> 
     """Where somebody is named who holds what grows: is it the planted one, by its name and by its line? None need be."""
     for finding in (finding for finding in report["findings"] if finding.get("holder")):
         names = {step.lstrip(".").partition(":")[0] for step in finding["holder"]["path"]}
-        planted = leaks and truth.is_reachable()
-        holder, site = planted and bool(names & truth.holder_names()), finding.get("site")
+        wanted = truth.holder_names()
+        # One that ends with an underscore stands for all names that begin so: a compiler numbers its own.
+        planted = leaks and any(name == want or (want.endswith("_") and name.startswith(want)) for want in wanted for name in names)
+        holder, site = planted, finding.get("site")
         result.holder = WRONG if result.holder == WRONG or not holder else RIGHT
         if site is not None:
-            line = planted and f"{site['file'].rpartition('/')[2]}:{site['line']}" in truth.culprit
+            line = leaks and f"{site['file'].rpartition('/')[2]}:{site['line']}" in truth.culprit
             result.line = WRONG if result.line == WRONG or not line else RIGHT
 
 

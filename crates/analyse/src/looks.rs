@@ -109,7 +109,7 @@ pub fn complete(run: &Analyser, group: &[&Series], finding: &mut Finding) {
         ));
     }
     if finding.kind == Some(Kind::Anonymous)
-        && let Some(kind) = first.objects.first().map(kind)
+        && let Some(kind) = first.objects.first().filter(|object| object.bytes_delta.saturating_mul(2) >= first.bytes).map(kind)
     {
         finding.kind = Some(kind);
     }

@@ -6,9 +6,15 @@ use lowtide_pyheap::{Place, StepName};
 
 use super::{Culprit, Standing};
 
+/// Whose functions they are.
+const COMPILER: &str = "torch._dynamo";
+/// Beginnings of the names by which `torch.compile` files its functions among a program's own (torch 2).
+const COMPILED: [&str; 2] = ["__compiled_fn_", "__resume_at_"];
+
 /// The cause that fits best, of somebody who is to blame. `objects`: what became more there.
 pub fn cause(culprit: &Culprit, objects: &[ObjectGrown]) -> Option<&'static Cause> {
-    if !matches!(culprit.standing, Standing::Culprit | Standing::Suspect) {
+    // No line of the program adds to what torch compiles.
+    if !matches!(culprit.standing, Standing::Culprit | Standing::Suspect) && owner(culprit) != COMPILER {
         return None;
     }
     matching(&live(culprit, objects)).first().map(|found| found.cause)
@@ -72,6 +78,11 @@ fn root(culprit: &Culprit) -> Option<RootKind> {
 /// The type whose attribute it is, else the module.
 fn owner(culprit: &Culprit) -> String {
     let path = &culprit.holder.path;
+    let compiled =
+        |name: &StepName| matches!(name, StepName::Variable(name) if COMPILED.iter().any(|begin| name.starts_with(begin)));
+    if path.steps.iter().any(|step| compiled(&step.name)) {
+        return COMPILER.to_owned();
+    }
     let above = path.steps.len().checked_sub(2).map(|at| path.steps[at].kind.clone());
     above.unwrap_or_else(|| match &path.root {
         Place::Module { name, .. } => name.clone(),

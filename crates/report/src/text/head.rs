@@ -92,10 +92,13 @@ fn held(page: &mut Page, leak: &Finding) {
     if let Some(object) = object {
         let beside =
             if others > 0 { format!(", and {} beside it", words::pieces(others as u64, "kind", "kinds")) } else { String::new() };
-        page.labelled(
-            "",
-            &format!("{}{beside}: it explains {} of the growth", words::object(object), words::percent(holder.explains)),
-        );
+        let explains = words::percent(holder.explains);
+        let text = if object.bytes_delta.saturating_mul(2) >= holder.bytes_delta {
+            format!("{}{beside}: it explains {explains} of the growth", words::object(object))
+        } else {
+            format!("objects of many kinds, {}: they explain {explains} of the growth", Bytes(holder.bytes_delta.unsigned_abs()))
+        };
+        page.labelled("", &text);
     }
     let items = holder
         .length
