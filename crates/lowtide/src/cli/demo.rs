@@ -78,6 +78,7 @@ pub fn demo(args: &Args) -> Result<u8, Failure> {
         notices: false,
         // Found again by `lowtide report`, and not in the user's way.
         record: Destination::state_folder(),
+        looks: true,
         ..Settings::new(pid, Mode::Run, watching::masked(&command))
     };
     let (status, verdict) = watch_command(&command, Agent::place(), settings, move |outcome| {
