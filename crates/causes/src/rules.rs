@@ -27,18 +27,22 @@ pub struct Finding {
 #[must_use]
 pub fn check(check: &Check) -> Vec<Finding> {
     let program = check.flow.models.program;
-    let ignores: Vec<Ignores> = program.sources().iter().map(Ignores::of).collect();
     let mut found: Vec<Finding> = all()
         .filter_map(|cause| Some((cause, cause.rule?)))
         .flat_map(|(cause, rule)| rule(check).into_iter().map(move |hit| (cause, hit)))
         .map(|(cause, hit)| {
-            let at = hit.file.0 as usize;
-            let ignored = ignores[at].cover(&program.sources()[at], hit.offset, cause.id, cause.name);
+            // Few files have a finding: the comments of the others are never read.
+            let source = &program.sources()[hit.file.0 as usize];
+            let ignored = Ignores::of(source).cover(source, hit.offset, cause.id, cause.name);
             Finding { cause, site: check.site(hit), ignored }
         })
         .collect();
-    found.sort_by(|one, other| (&one.site, one.cause.id).cmp(&(&other.site, other.cause.id)));
+    sort(&mut found);
     found
+}
+
+fn sort(findings: &mut [Finding]) {
+    findings.sort_by(|one, other| (&one.site, one.cause.id).cmp(&(&other.site, other.cause.id)));
 }
 
 /// What was found in a tree of files.
@@ -70,7 +74,7 @@ pub fn check_parts(files: &(dyn Files + Sync), parts: &[&[PathBuf]]) -> Checked 
         work();
     });
     let mut checked = all.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    checked.findings.sort_by(|one, other| (&one.site, one.cause.id).cmp(&(&other.site, other.cause.id)));
+    sort(&mut checked.findings);
     checked.errors.sort_by(|one, other| one.path().cmp(other.path()));
     checked
 }

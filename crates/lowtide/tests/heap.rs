@@ -1,9 +1,12 @@
 //! `lowtide heap` as a user runs it.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
+use common::stepped::Stepped;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 const PROGRAM: &str = "
 import sys
@@ -19,31 +22,8 @@ def main():
 main()
 ";
 
-struct Target {
-    child: Child,
-    lines: BufReader<std::process::ChildStdout>,
-}
-
-impl Target {
-    fn start() -> Target {
-        let mut child =
-            Command::new("python3").args(["-c", PROGRAM]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap());
-        let mut target = Target { child, lines };
-        target.wait_for("ready");
-        target
-    }
-
-    fn wait_for(&mut self, word: &str) {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
-        assert_eq!(line.trim(), word);
-    }
-
-    fn step(&mut self) {
-        self.child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
-        self.wait_for("done");
-    }
+fn start() -> Stepped {
+    Stepped::start(Command::new("python3").args(["-c", PROGRAM]))
 }
 
 /// The kernel's core of a program, where this machine lets it write one.
@@ -115,14 +95,7 @@ fn the_newest_run_is_looked_into_by_asking_for_the_last() {
     assert!(String::from_utf8_lossy(&ended.stderr).contains("has ended"), "{}", String::from_utf8_lossy(&ended.stderr));
 }
 
-impl Drop for Target {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn heap(target: &Target, args: &[&str]) -> Output {
+fn heap(target: &Stepped, args: &[&str]) -> Output {
     let pid = target.child.id().to_string();
     Command::new(env!("CARGO_BIN_EXE_lowtide")).arg("heap").arg(pid).args(args).output().unwrap()
 }
@@ -176,7 +149,7 @@ fn fits(schema: &Value, part: &Value, value: &Value) -> Result<(), String> {
 
 #[test]
 fn what_grew_between_two_looks_is_named() {
-    let mut target = Target::start();
+    let mut target = start();
     target.step();
     let file = tempfile::NamedTempFile::new().unwrap();
     let path = file.path().to_str().unwrap();
@@ -195,7 +168,7 @@ fn what_grew_between_two_looks_is_named() {
 
 #[test]
 fn the_pause_is_announced_and_told() {
-    let mut target = Target::start();
+    let mut target = start();
     target.step();
     let output = heap(&target, &["--type", "bytes"]);
     let (said, text) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));

@@ -1,10 +1,12 @@
 //! From what grew in a live process to the lines that add to it: every way that a name can hold something.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
+use common::stepped::Stepped;
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 /// `# <- name: standing` marks the line that must be given for the holder whose way has this name.
 const PROGRAM: &str = "
@@ -115,10 +117,7 @@ def file(key, value):
     STORE.put(key, value)
 ";
 
-struct Target {
-    child: Child,
-    lines: BufReader<std::process::ChildStdout>,
-}
+struct Target(Stepped);
 
 /// Interpreters, separated by colons; else the one on PATH.
 fn pythons() -> Vec<String> {
@@ -130,26 +129,11 @@ impl Target {
     fn start(python: &str, arguments: &[&str], folder: &Path) -> Target {
         let mut command = Command::new(python);
         command.args(arguments).current_dir(folder).env("PYTHONDONTWRITEBYTECODE", "1");
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap());
-        let mut target = Target { child, lines };
-        target.wait_for("ready");
-        target
-    }
-
-    fn wait_for(&mut self, word: &str) {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
-        assert_eq!(line.trim(), word);
-    }
-
-    fn step(&mut self) {
-        self.child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
-        self.wait_for("done");
+        Self(Stepped::start(&mut command))
     }
 
     fn heap(&self, arguments: &[&str]) -> String {
-        let pid = self.child.id().to_string();
+        let pid = self.0.child.id().to_string();
         let output = Command::new(env!("CARGO_BIN_EXE_lowtide")).args(["heap", &pid, "--all"]).args(arguments).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
@@ -159,17 +143,10 @@ impl Target {
     fn growth(&mut self, folder: &Path, format: &str) -> String {
         let kept = folder.join("look.json");
         let kept = kept.to_str().unwrap();
-        self.step();
+        self.0.step();
         self.heap(&["--format", "json", "--save", kept]);
-        self.step();
+        self.0.step();
         self.heap(&["--format", format, "--compare", kept])
-    }
-}
-
-impl Drop for Target {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -2,6 +2,8 @@
 //! for a time. Deadlines only end what hangs.
 #![allow(dead_code, clippy::unwrap_used, clippy::print_stderr, reason = "each test file uses a part of it")]
 
+pub mod stepped;
+
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
