@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lowtide_lint::check::Check;
+use lowtide_lint::check::{Check, Confidence};
 use lowtide_lint::feeds::Site;
 use lowtide_lint::flow::Flow;
 use lowtide_lint::program::{Files, Models, Program};
@@ -19,6 +19,10 @@ pub struct Finding {
     pub cause: &'static Cause,
     /// The statement.
     pub site: Site,
+    /// What is kept and by what; empty where the cause's title says it all.
+    pub what: String,
+    /// How sure it is.
+    pub confidence: Confidence,
     /// Its author says that it is none.
     pub ignored: bool,
 }
@@ -34,7 +38,7 @@ pub fn check(check: &Check) -> Vec<Finding> {
             // Few files have a finding: the comments of the others are never read.
             let source = &program.sources()[hit.file.0 as usize];
             let ignored = Ignores::of(source).cover(source, hit.offset, cause.id, cause.name);
-            Finding { cause, site: check.site(hit), ignored }
+            Finding { cause, site: check.site(&hit), what: hit.what, confidence: hit.confidence, ignored }
         })
         .collect();
     sort(&mut found);

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use lowtide_causes::Cause;
+use lowtide_causes::{Cause, Finding};
+use lowtide_lint::check::Confidence;
 
 use crate::config::CheckConfig;
 use crate::exit::Failure;
@@ -30,10 +31,11 @@ impl Rules {
         Ok(Self { select, ignore, exclude })
     }
 
-    /// Whether findings of this cause are wanted.
-    pub fn want(&self, cause: &Cause) -> bool {
-        (self.select.is_empty() || self.select.iter().any(|id| is_meant(id, cause)))
-            && !self.ignore.iter().any(|id| is_meant(id, cause))
+    /// Whether a finding is wanted. What is no more than a hint has to be asked for.
+    pub fn want(&self, finding: &Finding) -> bool {
+        let asked_for = self.select.iter().any(|id| is_meant(id, finding.cause));
+        (asked_for || self.select.is_empty() && finding.confidence > Confidence::Low)
+            && !self.ignore.iter().any(|id| is_meant(id, finding.cause))
     }
 
     /// Whether a file is not to be looked at.
@@ -51,6 +53,8 @@ fn is_meant(id: &str, cause: &Cause) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use lowtide_lint::feeds::Site;
+
     use super::*;
 
     fn rules(select: &[&str], ignore: &[&str]) -> Result<Rules, Failure> {
@@ -60,12 +64,27 @@ mod tests {
 
     #[test]
     fn ids_beginnings_and_names() {
-        let cause = |id| lowtide_causes::by_id(id).expect("a cause");
+        let finding = |id, confidence| Finding {
+            cause: lowtide_causes::by_id(id).expect("a cause"),
+            site: Site { file: "a.py".into(), line: 1, column: 1, text: String::new() },
+            what: String::new(),
+            confidence,
+            ignored: false,
+        };
         let some = rules(&["LT1", "lt301"], &["loss-summed-with-graph"]).expect("right");
         for (id, wanted) in [("LT101", false), ("LT103", true), ("LT301", true), ("LT302", false)] {
-            assert_eq!(some.want(cause(id)), wanted, "{id}");
+            assert_eq!(some.want(&finding(id, Confidence::High)), wanted, "{id}");
         }
-        assert!(rules(&[], &[]).expect("right").want(cause("LT601")));
+        assert!(some.want(&finding("LT103", Confidence::Low)), "asked for");
+        let all = rules(&[], &["LT602"]).expect("right");
+        for (id, confidence, wanted) in [
+            ("LT601", Confidence::High, true),
+            ("LT601", Confidence::Medium, true),
+            ("LT601", Confidence::Low, false),
+            ("LT602", Confidence::High, false),
+        ] {
+            assert_eq!(all.want(&finding(id, confidence)), wanted, "{id} {confidence:?}");
+        }
         for wrong in ["L", "LT9", "no-such-thing", ""] {
             assert!(rules(&[wrong], &[]).expect_err(wrong).text.contains("lowtide causes"), "{wrong}");
         }

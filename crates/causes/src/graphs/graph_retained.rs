@@ -73,7 +73,7 @@ fn rule(check: &Check) -> Vec<Hit> {
                 && (says("retain_graph") && !freed || says("create_graph"))
                 && check.containers.is_repeated(file, pass.scope, pass.block)
             {
-                hits.push(Hit { file, offset: pass.call.start() });
+                hits.push(Hit::new(file, pass.call.start()));
             }
         }
     }

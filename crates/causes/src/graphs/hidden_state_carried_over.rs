@@ -62,7 +62,7 @@ fn rule(check: &Check) -> Vec<Hit> {
                 && !check.containers.is_renewed(file, scope, block, assign.target, assign.target.start())
                 && check.outlives(file, scope, block, assign.target)
             {
-                hits.push(Hit { file, offset: assign.target.start() });
+                hits.push(Hit::new(file, assign.target.start()));
             }
         }
     }

@@ -68,7 +68,7 @@ fn rule(check: &Check) -> Vec<Hit> {
                 && check.outlives(file, scope, block, assign.target)
                 && !check.autograd.reaches_backward(file, assign)
             {
-                hits.push(Hit { file, offset: assign.target.start() });
+                hits.push(Hit::new(file, assign.target.start()));
             }
         }
     }

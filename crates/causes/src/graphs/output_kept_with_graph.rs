@@ -51,14 +51,14 @@ fn rule(check: &Check) -> Vec<Hit> {
             if let Some(value) = call.call.arguments.args.get(at)
                 && keeps(check, file, (call.scope, call.block), &method.value, value, None)
             {
-                hits.push(Hit { file, offset: call.call.start() });
+                hits.push(Hit::new(file, call.call.start()));
             }
         }
         for assign in model.assigns.iter().filter(|assign| assign.how == Bound::Whole) {
             if let Expr::Subscript(item) = assign.target
                 && keeps(check, file, (assign.scope, assign.block), &item.value, assign.value, Some(&item.slice))
             {
-                hits.push(Hit { file, offset: assign.target.start() });
+                hits.push(Hit::new(file, assign.target.start()));
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use lowtide_causes::{Cause, Checked};
+use lowtide_causes::Checked;
 use lowtide_lint::program::{InMemory, Rooted};
 use lowtide_lint::source::MAX_BYTES;
 use lowtide_lint::tree::{MAX_FILES, Tree};
@@ -102,10 +102,10 @@ fn stdin(name: &Path) -> Result<(Checked, usize), Failure> {
 
 /// The findings as every other command has them.
 fn report(checked: &Checked, files: usize, rules: &Rules) -> Report {
-    let wanted = |finding: &&lowtide_causes::Finding| rules.want(finding.cause);
+    let wanted = |finding: &&lowtide_causes::Finding| rules.want(finding);
     let (ignored, told): (Vec<_>, Vec<_>) = checked.findings.iter().filter(wanted).partition(|finding| finding.ignored);
     let mut report = Report::empty(Verdict::Undecided);
-    report.findings = told.iter().map(|finding| of_source(finding.cause, &finding.site)).collect();
+    report.findings = told.iter().map(|finding| of_source(finding)).collect();
     let read = files.saturating_sub(checked.errors.len());
     report.summary =
         format!("{} in {}", count(told.len(), "pattern that leaks", "patterns that leak"), count(read, "file", "files"));
@@ -120,8 +120,10 @@ fn report(checked: &Checked, files: usize, rules: &Rules) -> Report {
     report
 }
 
-fn of_source(cause: &'static Cause, site: &lowtide_lint::feeds::Site) -> Finding {
-    let mut finding = Finding::new(Class::Source, "", cause.title);
+fn of_source(found: &lowtide_causes::Finding) -> Finding {
+    let (cause, site) = (found.cause, &found.site);
+    let text = if found.what.is_empty() { cause.title } else { &found.what };
+    let mut finding = Finding::new(Class::Source, "", text);
     finding.site = Some(Site {
         file: site.file.display().to_string(),
         line: u32::try_from(site.line).unwrap_or(u32::MAX),
