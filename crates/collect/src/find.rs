@@ -57,6 +57,8 @@ pub fn find_candidates(root: &Path) -> Result<Vec<Candidate>, CollectError> {
         .map(|(index, process)| View {
             facts: &process.facts,
             counters: process.counters,
+            cpu_then: 0,
+            cpu_above_then: Vec::new(),
             parent: found[..index].iter().position(|parent| parent.stat.pid == process.stat.ppid),
             part: &process.part,
         })

@@ -6,7 +6,7 @@ use lowtide_model::{Event, ProcId};
 
 use crate::facts::{self, Facts};
 use crate::handle::Handle;
-use crate::members::{Announced, Members};
+use crate::members::{Announced, CpuThen, Members};
 use crate::roles::{self, Part, View};
 use crate::root::{Root, Scratch};
 
@@ -44,10 +44,12 @@ impl Identifier {
         let handle = Handle::open(root, &stat, keep, scratch);
         let parent_id = members.parent_of(member);
         let ppid = member.stat.ppid;
+        let cpu_then = CpuThen { own: stat.cpu_ticks, above: cpu_above(members, parent_id, root, scratch) };
         let id = members.next_id();
         if let Some(member) = members.alive.get_mut(&pid) {
             member.stat = stat;
-            member.announced = Some(Announced::new(id, (pid, ppid, parent_id), start_s, handle, facts));
+            let announced = Announced::new(id, (pid, ppid, parent_id), start_s, handle, facts);
+            member.announced = Some(Announced { cpu_then, ..announced });
             self.changed = true;
         }
     }
@@ -136,6 +138,20 @@ impl Announced {
     }
 }
 
+/// The CPU time so far of a process and of those above it.
+fn cpu_above(members: &Members, from: Option<ProcId>, root: &Root, scratch: &mut Scratch) -> Vec<(ProcId, u64)> {
+    let mut above = Vec::new();
+    let mut next = from;
+    while let Some(process) = next.and_then(|id| members.announced().map(|(_, process)| process).find(|process| process.id == id))
+    {
+        let stat = root.stat(process.pid, scratch);
+        above.push((process.id, stat.map_or(process.counters.cpu_ticks, |stat| stat.cpu_ticks)));
+        // Parents are announced before their children, so this ends.
+        next = process.parent.filter(|parent| *parent < process.id);
+    }
+    above
+}
+
 /// Decides the role of every known process.
 fn judge(members: &mut Members) {
     let mut order: Vec<(ProcId, u32)> = members.announced().map(|(pid, process)| (process.id, pid)).collect();
@@ -147,6 +163,8 @@ fn judge(members: &mut Members) {
         .map(|process| View {
             facts: &process.facts,
             counters: process.counters,
+            cpu_then: process.cpu_then.own,
+            cpu_above_then: process.cpu_then.above.iter().filter_map(|(id, ticks)| Some((*place.get(id)?, *ticks))).collect(),
             parent: process.parent.and_then(|parent| place.get(&parent).copied()),
             part: &process.part,
         })

@@ -53,6 +53,8 @@ pub struct Announced {
     /// Whether the recording has been told all of this.
     pub sent: bool,
     pub counters: Counters,
+    /// What it and those above it had used of the CPU when it was announced.
+    pub cpu_then: CpuThen,
     /// The signal handlers that its role was told from.
     pub judged_caught: u64,
     pub rollup: RollupState,
@@ -80,6 +82,7 @@ impl Announced {
             part: Part::default(),
             sent: false,
             counters: Counters { pid, ..Counters::default() },
+            cpu_then: CpuThen::default(),
             judged_caught: 0,
             rollup: RollupState::default(),
             library_at_s: f64::NEG_INFINITY,
@@ -104,6 +107,15 @@ impl Announced {
             rank: self.part.rank,
         }
     }
+}
+
+/// CPU time in clock ticks at the moment when a process was announced.
+#[derive(Clone, Debug, Default)]
+pub struct CpuThen {
+    /// Its own.
+    pub own: u64,
+    /// That of each announced process above it.
+    pub above: Vec<(ProcId, u64)>,
 }
 
 /// The last counters of a process, as the roles need them.

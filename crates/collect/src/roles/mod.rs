@@ -24,6 +24,10 @@ pub struct Part {
 pub struct View<'a> {
     pub facts: &'a Facts,
     pub counters: Counters,
+    /// Its CPU time in clock ticks when it was first seen.
+    pub cpu_then: u64,
+    /// That of the processes above it at that moment, by their places in the list of views.
+    pub cpu_above_then: Vec<(usize, u64)>,
     /// Its parent's place in the list of views.
     pub parent: Option<usize>,
     /// Its part so far: proofs are kept until it execs, and the trainer changes only on clear evidence.
@@ -190,11 +194,27 @@ fn trainers_of(views: &[View<'_>], field: &[usize], sign: Sign) -> Vec<usize> {
 
 /// Whether a descendant shows by memory or by CPU that it does its ancestor's work.
 pub fn outdoes(views: &[View<'_>], child: usize, ancestor: usize) -> bool {
-    let (child, ancestor) = (&views[child].counters, &views[ancestor].counters);
-    let by_memory = child.anon > ancestor.anon.saturating_mul(MORE_MEMORY).saturating_add(CLEAR_LEAD);
-    // In clock ticks; a second of work at least.
-    let by_cpu = child.cpu_ticks > ancestor.cpu_ticks.saturating_mul(MORE_CPU).max(100) && child.anon >= ancestor.anon / 2;
-    by_memory || by_cpu
+    let (now, above) = (&views[child].counters, &views[ancestor].counters);
+    let by_memory = now.anon > above.anon.saturating_mul(MORE_MEMORY).saturating_add(CLEAR_LEAD);
+    let by_cpu = does_more(now.cpu_ticks, above.cpu_ticks);
+    by_memory || ((by_cpu || waits(views, ancestor, child)) && now.anon >= above.anon / 2)
+}
+
+/// Whether an ancestor has done next to nothing since a descendant came, and the descendant more than it ever did: a
+/// wrapper that imports torch itself is as big as the trainer it waits for. A trainer that waits for a short helper has
+/// done more before.
+fn waits(views: &[View<'_>], ancestor: usize, child: usize) -> bool {
+    let (child, above) = (&views[child], views[ancestor].counters.cpu_ticks);
+    let then = child.cpu_above_then.iter().find(|(place, _)| *place == ancestor).map(|(_, ticks)| *ticks);
+    then.is_some_and(|then| {
+        let since = child.counters.cpu_ticks.saturating_sub(child.cpu_then);
+        does_more(since, above.saturating_sub(then)) && child.counters.cpu_ticks > above
+    })
+}
+
+/// In clock ticks; a second of work at least.
+fn does_more(child: u64, ancestor: u64) -> bool {
+    child > ancestor.saturating_mul(MORE_CPU).max(100)
 }
 
 /// Whether one process is above another.

@@ -11,6 +11,7 @@ struct One {
     parent: Option<usize>,
     facts: Facts,
     counters: Counters,
+    cpu_above_then: Vec<(usize, u64)>,
     part: Part,
 }
 
@@ -19,7 +20,7 @@ fn one(parent: Option<usize>, command: &str, anon_mib: u64) -> One {
     let exe = args.first().map(|arg| crate::facts::base_name(arg).to_owned()).unwrap_or_default();
     let facts = Facts { comm: exe.clone(), args, exe, ..Facts::default() };
     let counters = Counters { anon: anon_mib * MIB, rss: anon_mib * MIB, ..Counters::default() };
-    One { parent, facts, counters, part: Part::default() }
+    One { parent, facts, counters, cpu_above_then: Vec::new(), part: Part::default() }
 }
 
 impl One {
@@ -43,6 +44,12 @@ impl One {
         self
     }
 
+    /// The CPU time that a process above it had used when it came.
+    fn above_then(mut self, place: usize, ticks: u64) -> Self {
+        self.cpu_above_then.push((place, ticks));
+        self
+    }
+
     fn rank(mut self, rank: u32) -> Self {
         self.facts.rank = Some(("RANK", rank));
         self
@@ -53,8 +60,17 @@ fn roles(tree: &mut [One]) -> Vec<Role> {
     for (index, one) in tree.iter_mut().enumerate() {
         one.counters.pid = 100 + index as u32;
     }
-    let views: Vec<View<'_>> =
-        tree.iter().map(|one| View { facts: &one.facts, counters: one.counters, parent: one.parent, part: &one.part }).collect();
+    let views: Vec<View<'_>> = tree
+        .iter()
+        .map(|one| View {
+            facts: &one.facts,
+            counters: one.counters,
+            cpu_then: 0,
+            cpu_above_then: one.cpu_above_then.clone(),
+            parent: one.parent,
+            part: &one.part,
+        })
+        .collect();
     let parts = decide(&views);
     for part in &parts {
         assert_eq!(part.role == Role::Other && !part.reason.starts_with("forked"), part.reason.is_empty(), "{part:?}");
@@ -138,6 +154,27 @@ fn a_wrapper_in_python_that_imports_torch_only_waits() {
     for mut tree in [by_cpu, by_memory, not_yet_clear] {
         assert_eq!(roles(&mut tree), [Role::Launcher, Role::Trainer]);
     }
+}
+
+#[test]
+fn a_wrapper_that_was_taken_for_the_trainer_is_found_out_by_its_waiting() {
+    // As big as what it started, which comes to its library only after it.
+    let mut tree =
+        [one(None, "python3 main.py", 150).torch().cpu(300), one(Some(0), "python3 main.py --inner", 30).above_then(0, 298)];
+    assert_eq!(roles(&mut tree)[0], Role::Trainer);
+    tree[1].facts.library = Some("torch");
+    tree[1].counters.anon = 150 * MIB;
+    tree[1].counters.cpu_ticks = 290;
+    assert_eq!(roles(&mut tree)[0], Role::Trainer, "it has done more so far");
+    tree[1].counters.cpu_ticks = 310;
+    assert_eq!(roles(&mut tree), [Role::Launcher, Role::Trainer]);
+}
+
+#[test]
+fn a_trainer_that_waits_for_a_helper_stays_the_trainer() {
+    let mut tree =
+        [one(None, TRAIN, 500).torch().cpu(9000), one(Some(0), "python3 evaluate.py", 400).torch().cpu(2000).above_then(0, 9000)];
+    assert_eq!(roles(&mut tree), [Role::Trainer, Role::Other]);
 }
 
 #[test]
