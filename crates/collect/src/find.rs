@@ -61,6 +61,7 @@ pub fn find_candidates(root: &Path) -> Result<Vec<Candidate>, CollectError> {
             cpu_above_then: Vec::new(),
             parent: found[..index].iter().position(|parent| parent.stat.pid == process.stat.ppid),
             part: &process.part,
+            only_waited: false,
         })
         .collect();
     let parts = roles::prove(&views);

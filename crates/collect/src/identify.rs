@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use lowtide_model::{Event, ProcId};
+use lowtide_model::{Event, ProcId, Role};
 
 use crate::facts::{self, Facts};
 use crate::handle::Handle;
@@ -167,12 +167,16 @@ fn judge(members: &mut Members) {
             cpu_above_then: process.cpu_then.above.iter().filter_map(|(id, ticks)| Some((*place.get(id)?, *ticks))).collect(),
             parent: process.parent.and_then(|parent| place.get(&parent).copied()),
             part: &process.part,
+            only_waited: process.only_waited(),
         })
         .collect();
     let parts = roles::decide(&views);
     for ((_, pid), part) in order.iter().zip(parts) {
         if let Some(process) = members.alive.get_mut(pid).and_then(|member| member.announced.as_mut()) {
             process.judged_caught = process.counters.caught;
+            if part.role == Role::Launcher && !process.only_waited() {
+                process.launcher_cpu = process.counters.cpu_ticks;
+            }
             // A reason alone may change with the numbers in it: that is no news.
             if part.role != process.part.role || part.rank != process.part.rank {
                 process.sent = false;

@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use lowtide_model::{ProcId, Process};
+use lowtide_model::{ProcId, Process, Role};
 
 use crate::facts::Facts;
 use crate::handle::Handle;
 use crate::parse::stat::Stat;
-use crate::roles::Part;
+use crate::roles::{self, Part};
 use crate::rollup::RollupState;
 use crate::root::{Root, Scratch};
 
@@ -53,6 +53,8 @@ pub struct Announced {
     /// Whether the recording has been told all of this.
     pub sent: bool,
     pub counters: Counters,
+    /// Its CPU time in clock ticks when it was last found to be a launcher.
+    pub launcher_cpu: u64,
     /// What it and those above it had used of the CPU when it was announced.
     pub cpu_then: CpuThen,
     /// The signal handlers that its role was told from.
@@ -82,6 +84,7 @@ impl Announced {
             part: Part::default(),
             sent: false,
             counters: Counters { pid, ..Counters::default() },
+            launcher_cpu: 0,
             cpu_then: CpuThen::default(),
             judged_caught: 0,
             rollup: RollupState::default(),
@@ -90,6 +93,12 @@ impl Announced {
             stale: false,
             lacks_parts: false,
         }
+    }
+
+    /// Whether it has done nothing of note since it was found to be a launcher: what it waited for may have ended, and
+    /// that makes it no trainer.
+    pub fn only_waited(&self) -> bool {
+        self.part.role == Role::Launcher && self.counters.cpu_ticks.saturating_sub(self.launcher_cpu) < roles::WORK_TICKS
     }
 
     /// What the recording is told of it.

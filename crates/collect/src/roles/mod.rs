@@ -32,11 +32,15 @@ pub struct View<'a> {
     pub parent: Option<usize>,
     /// Its part so far: proofs are kept until it execs, and the trainer changes only on clear evidence.
     pub part: &'a Part,
+    /// It was a launcher, and has done nothing of note since: it stays one, also when what it waited for has ended.
+    pub only_waited: bool,
 }
 
 /// Growth of a child over its parent that shows which of them does the work.
 const MORE_MEMORY: u64 = 2;
 const MORE_CPU: u64 = 4;
+/// CPU time in clock ticks, a second on Linux, that is work and no waking up.
+pub const WORK_TICKS: u64 = 100;
 /// A lead in bytes below which twice the memory means nothing.
 const CLEAR_LEAD: u64 = 16 << 20;
 
@@ -103,7 +107,7 @@ fn proven(view: &View<'_>, parent: Option<(&View<'_>, Option<&Part>)>) -> Option
         return Some(Part::new(Role::CompileWorker, "forked by a compile worker"));
     }
     // Proofs by signals stay when the process is about to leave and restores them.
-    (view.part.role == Role::DataloaderWorker).then(|| view.part.clone())
+    (view.part.role == Role::DataloaderWorker || view.only_waited).then(|| view.part.clone())
 }
 
 /// torch's worker loop sets C handlers for SIGBUS, SIGFPE and SIGSEGV (torch/csrc/DataLoader.cpp); Python's faulthandler
@@ -212,9 +216,9 @@ fn waits(views: &[View<'_>], ancestor: usize, child: usize) -> bool {
     })
 }
 
-/// In clock ticks; a second of work at least.
+/// In clock ticks.
 fn does_more(child: u64, ancestor: u64) -> bool {
-    child > ancestor.saturating_mul(MORE_CPU).max(100)
+    child > ancestor.saturating_mul(MORE_CPU).max(WORK_TICKS)
 }
 
 /// Whether one process is above another.

@@ -13,6 +13,7 @@ struct One {
     counters: Counters,
     cpu_above_then: Vec<(usize, u64)>,
     part: Part,
+    only_waited: bool,
 }
 
 fn one(parent: Option<usize>, command: &str, anon_mib: u64) -> One {
@@ -20,7 +21,7 @@ fn one(parent: Option<usize>, command: &str, anon_mib: u64) -> One {
     let exe = args.first().map(|arg| crate::facts::base_name(arg).to_owned()).unwrap_or_default();
     let facts = Facts { comm: exe.clone(), args, exe, ..Facts::default() };
     let counters = Counters { anon: anon_mib * MIB, rss: anon_mib * MIB, ..Counters::default() };
-    One { parent, facts, counters, cpu_above_then: Vec::new(), part: Part::default() }
+    One { parent, facts, counters, cpu_above_then: Vec::new(), part: Part::default(), only_waited: false }
 }
 
 impl One {
@@ -69,6 +70,7 @@ fn roles(tree: &mut [One]) -> Vec<Role> {
             cpu_above_then: one.cpu_above_then.clone(),
             parent: one.parent,
             part: &one.part,
+            only_waited: one.only_waited,
         })
         .collect();
     let parts = decide(&views);
@@ -168,6 +170,9 @@ fn a_wrapper_that_was_taken_for_the_trainer_is_found_out_by_its_waiting() {
     assert_eq!(roles(&mut tree)[0], Role::Trainer, "it has done more so far");
     tree[1].counters.cpu_ticks = 310;
     assert_eq!(roles(&mut tree), [Role::Launcher, Role::Trainer]);
+    let [mut wrapper, _] = tree;
+    wrapper.only_waited = true;
+    assert_eq!(roles(&mut [wrapper]), [Role::Launcher], "what it waited for has ended");
 }
 
 #[test]
