@@ -18,6 +18,7 @@ mod loading;
 mod render;
 mod rules;
 mod tensors;
+mod words;
 
 pub use cause::{Cause, Fix, Language, Severity};
 pub use live::{Class, Container, Live, Match, Memory, Role, RootKind, matching};

@@ -28,14 +28,23 @@ pub struct Autograd<'f, 'p> {
     backward: HashSet<Place<'p>>,
     /// Files that switch gradients off as a whole.
     off: HashSet<FileId>,
+    /// Metrics of torchmetrics, whose updates run without gradients.
+    metrics: HashSet<ClassId>,
 }
 
 impl<'f, 'p> Autograd<'f, 'p> {
     /// Reads a program.
     #[must_use]
     pub fn new(flow: &'f Flow<'p>) -> Self {
-        let mut autograd =
-            Self { flow, models: HashSet::new(), carriers: HashSet::new(), backward: HashSet::new(), off: HashSet::new() };
+        let mut autograd = Self {
+            flow,
+            models: HashSet::new(),
+            carriers: HashSet::new(),
+            backward: HashSet::new(),
+            off: HashSet::new(),
+            metrics: HashSet::new(),
+        };
+        autograd.metrics = flow.classes.iter().filter(|class| autograd.is_metric(*class)).collect();
         autograd.find_uses();
         autograd.find_made();
         for _ in 0..MAX_ROUNDS {
@@ -123,17 +132,23 @@ impl<'f, 'p> Autograd<'f, 'p> {
     /// Whether a class inherits from `torch.nn.Module`, in whatever way.
     #[must_use]
     pub fn is_module(&self, class: ClassId) -> bool {
-        self.flow.classes.ancestors(class).iter().any(|class| {
+        self.bases(class)
+            .any(|name| name.starts_with("torch.nn.") || name.ends_with(".LightningModule") || name.ends_with("PreTrainedModel"))
+    }
+
+    /// The full names of all classes of libraries that a class inherits from.
+    fn bases(&self, class: ClassId) -> impl Iterator<Item = String> {
+        self.flow.classes.ancestors(class).iter().flat_map(|class| {
             let model = self.flow.models.of(class.file);
             let scope = model.scope(class.scope);
-            let ScopeKind::Class(definition) = scope.kind else { return false };
+            let arguments = if let ScopeKind::Class(definition) = scope.kind { definition.arguments.as_deref() } else { None };
             let outer = scope.parent.unwrap_or(ScopeId::MODULE);
-            definition.arguments.iter().flat_map(|arguments| &arguments.args).any(|base| {
-                model.full_name(outer, base).is_some_and(|name| {
-                    name.starts_with("torch.nn.") || name.ends_with(".LightningModule") || name.ends_with("PreTrainedModel")
-                })
-            })
+            arguments.into_iter().flat_map(|arguments| &arguments.args).filter_map(move |base| model.full_name(outer, base))
         })
+    }
+
+    fn is_metric(&self, class: ClassId) -> bool {
+        self.bases(class).any(|name| name.contains("torchmetrics") && name.ends_with("Metric"))
     }
 
     /// From carriers to what is assigned from them; whether anything was new.
@@ -211,7 +226,15 @@ impl<'f, 'p> Autograd<'f, 'p> {
         }
     }
 
-    fn calls_model(&self, file: FileId, scope: ScopeId, func: &'p Expr) -> bool {
+    /// Whether a place holds something that carries a graph.
+    #[must_use]
+    pub fn is_carrier(&self, place: Place<'p>) -> bool {
+        self.carriers.contains(&place)
+    }
+
+    /// Whether a call of this is a model's forward pass.
+    #[must_use]
+    pub fn calls_model(&self, file: FileId, scope: ScopeId, func: &'p Expr) -> bool {
         if let Some(class) = self.flow.class_of(file, scope, func)
             && self.flow.models.class(file, scope, func).is_none()
         {
@@ -245,7 +268,12 @@ impl<'f, 'p> Autograd<'f, 'p> {
             ScopeKind::Function(definition) => is_decorated_off(definition),
             _ => false,
         });
-        by_block || by_function
+        let by_metric = !self.metrics.is_empty()
+            && model.method_of(scope).is_some_and(|(class, method)| {
+                self.metrics.contains(&ClassId { file, scope: class })
+                    && matches!(model.scope(method).name(), "update" | "compute")
+            });
+        by_block || by_function || by_metric
     }
 
     /// Whether `backward` is called on what this assignment gives, directly or after more is done to it.

@@ -1,5 +1,16 @@
 //! What static rules work on: a program, what carries graphs in it, what its containers do.
 
+mod again;
+mod lasting;
+mod puts;
+mod values;
+
+use std::cell::OnceCell;
+
+pub use again::loops_around;
+pub use puts::Put;
+pub use values::Value;
+
 use crate::autograd::Autograd;
 use crate::feeds::{Containers, Site, innermost_loop, is_inside};
 use crate::flow::{At, ClassId, Flow, Place};
@@ -16,6 +27,10 @@ pub struct Check<'f, 'p> {
     pub containers: Containers<'f, 'p>,
     /// Libraries' files, too.
     all: bool,
+    /// Who calls whom; read when it is first asked for.
+    calls: OnceCell<again::Calls<'p>>,
+    /// What is kept for good; the same.
+    kept: OnceCell<Vec<Put<'p>>>,
 }
 
 /// A place at which a rule found its pattern.
@@ -67,7 +82,14 @@ impl<'f, 'p> Check<'f, 'p> {
     /// Reads a program.
     #[must_use]
     pub fn new(flow: &'f Flow<'p>) -> Self {
-        Self { flow, autograd: Autograd::new(flow), containers: Containers::new(flow), all: false }
+        Self {
+            flow,
+            autograd: Autograd::new(flow),
+            containers: Containers::new(flow),
+            all: false,
+            calls: OnceCell::new(),
+            kept: OnceCell::new(),
+        }
     }
 
     /// The same, for libraries that are to be checked themselves.

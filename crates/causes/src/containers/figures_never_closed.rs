@@ -1,6 +1,10 @@
 //! LT309: Figures are never closed.
 
+use crate::words::function;
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::check::{Check, Hit};
+use lowtide_lint::model::{Assign, Call, Expr, Model, Ranged, ScopeId};
+use lowtide_lint::program::FileId;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -25,10 +29,98 @@ plt.close(fig)"#,
     harmless: "One figure that is drawn anew each time.",
     sources: &["https://matplotlib.org/stable/api/_as_gen/matplotlib.pyplot.figure.html"],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.objects_named(&["Figure", "FigureCanvasAgg", "FigureManagerBase"])).then_some(92)
+}
+
+/// A new figure of pyplot in code that runs again and again, which neither closes nor shows it, nor gives it to anybody.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files().filter(|(_, model)| model.source.text().contains("matplotlib")) {
+        for call in &model.calls {
+            let makes = pyplot(model, call.scope, &call.call.func)
+                .is_some_and(|name| matches!(name.as_str(), "figure" | "subplots" | "subplot_mosaic"));
+            if makes
+                && !has_number(call)
+                && check.runs_again(file, call.scope, call.block)
+                && !is_closed(check, file, model, call.scope)
+                && !is_given_away(model, call)
+            {
+                hits.push(Hit::new(file, call.call.start()).saying(format!(
+                    "pyplot keeps one more figure each time that this line in {} runs; none is closed",
+                    function(check, file, call.scope)
+                )));
+            }
+        }
+    }
+    hits
+}
+
+/// The name of a function of pyplot.
+fn pyplot(model: &Model, scope: ScopeId, func: &Expr) -> Option<String> {
+    let name = model.full_name(scope, func)?;
+    Some(name.strip_prefix("matplotlib.pyplot.").or_else(|| name.strip_prefix("pylab."))?.to_owned())
+}
+
+/// `plt.figure(1)` is the same figure each time.
+fn has_number(call: &Call) -> bool {
+    let arguments = &call.call.arguments;
+    let figure = matches!(&*call.call.func, Expr::Attribute(method) if method.attr.as_str() == "figure")
+        || matches!(&*call.call.func, Expr::Name(name) if name.id.as_str() == "figure");
+    figure && !arguments.args.is_empty()
+        || arguments.keywords.iter().any(|each| each.arg.as_ref().is_some_and(|arg| arg == "num"))
+}
+
+/// Whether this function or one that calls it closes figures, or waits until the user has.
+fn is_closed(check: &Check, file: FileId, model: &Model, scope: ScopeId) -> bool {
+    let closes = |model: &Model, inside: Option<ScopeId>| {
+        model.calls.iter().any(|call| {
+            model.function_of(call.scope) == inside
+                && pyplot(model, call.scope, &call.call.func)
+                    .is_some_and(|name| matches!(name.as_str(), "close" | "show" | "gcf"))
+        })
+    };
+    let inside = model.function_of(scope);
+    closes(model, inside)
+        || inside.is_some_and(|inside| {
+            check.callers(file, inside).iter().any(|(from, call)| {
+                let caller = check.flow.models.of(*from);
+                closes(caller, caller.function_of(call.scope))
+            })
+        })
+}
+
+/// Whether the figure, or pyplot with its newest one, is returned, put into an attribute or given to a call.
+fn is_given_away(model: &Model, call: &Call) -> bool {
+    let function = model.function_of(call.scope);
+    let is_value = |assign: &&Assign| assign.value.range() == call.call.range();
+    let targets: Vec<&Expr> = model.assigns.iter().filter(is_value).map(|assign| assign.target).collect();
+    // A call in the middle of something else gives its figure to that.
+    if targets.is_empty() && call.statement != call.call.range() {
+        return true;
+    }
+    let mut names: Vec<&str> = targets.iter().filter_map(|target| target.as_name_expr().map(|name| name.id.as_str())).collect();
+    if names.len() < targets.len() {
+        return true;
+    }
+    names.push("plt");
+    let is_figure = |expr: &Expr| matches!(expr, Expr::Name(name) if names.contains(&name.id.as_str()));
+    let holds = |expr: &Expr| match expr {
+        Expr::Tuple(each) => each.elts.iter().any(is_figure),
+        Expr::List(each) => each.elts.iter().any(is_figure),
+        Expr::Dict(each) => each.items.iter().any(|item| is_figure(&item.value)),
+        other => is_figure(other),
+    };
+    let returned = model.results.iter().any(|result| model.function_of(result.scope) == function && holds(result.value));
+    let kept = model.assigns.iter().any(|assign| model.function_of(assign.scope) == function && holds(assign.value));
+    let given = model.calls.iter().any(|other| {
+        let arguments = &other.call.arguments;
+        let mut values = arguments.args.iter().chain(arguments.keywords.iter().map(|keyword| &keyword.value));
+        model.function_of(other.scope) == function && values.any(holds)
+    });
+    returned || kept || given
 }

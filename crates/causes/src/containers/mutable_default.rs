@@ -1,6 +1,11 @@
 //! LT308: A default argument is changed.
 
+use crate::words::code;
 use crate::{Cause, Fix, Language, Live, RootKind, Severity};
+use lowtide_lint::check::{Check, Hit};
+use lowtide_lint::feeds::Kind;
+use lowtide_lint::flow::At;
+use lowtide_lint::model::{Bound, Expr};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -23,10 +28,62 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "A default that is only read.",
     sources: &["https://docs.python.org/3/faq/programming.html"],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.root == Some(RootKind::Default)).then_some(96)
+}
+
+/// A parameter whose default is a new list, dictionary or set gets elements, and nothing takes its place before.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files() {
+        for (scope, function) in model.functions() {
+            for parameter in function.parameters.iter_non_variadic_params() {
+                let name = parameter.parameter.name.as_str();
+                let Some(default) = parameter.default.as_deref().filter(|default| is_new(default)) else { continue };
+                let place = check.flow.variable(file, scope, name);
+                if check.containers.has_losses(At { place, depth: 0 })
+                    || check.flow.assigned(place).any(|(_, assign)| !matches!(assign.how, Bound::Augmented(_)))
+                {
+                    continue;
+                }
+                let grows = check.containers.additions(At { place, depth: 0 }).find(|adds| {
+                    let grows = match adds.kind {
+                        Kind::Add => true,
+                        // An update of a dictionary mostly sets the same few keys again.
+                        Kind::Extend => !default.is_dict_expr(),
+                        Kind::Item => adds.key.is_some(),
+                        _ => false,
+                    };
+                    grows
+                        && adds.container.is_some_and(|container| {
+                            check.containers.bound(adds.file, adds.scope, adds.block, container, adds.key).is_none()
+                                && check.containers.is_never_emptied(adds.file, adds.scope, container)
+                        })
+                });
+                if let Some(adds) = grows {
+                    hits.push(Hit::new(file, adds.offset).saying(format!(
+                        "every call of `{}` without `{name}` adds to the same {}, which was made with the function",
+                        model.qualified_name(scope),
+                        code(check, file, default)
+                    )));
+                }
+            }
+        }
+    }
+    hits
+}
+
+/// `[]`, `{}`, `set()`, `list()`, `dict()`, `defaultdict(list)`: made once, when the function is.
+fn is_new(default: &Expr) -> bool {
+    match default {
+        Expr::List(_) | Expr::Dict(_) | Expr::Set(_) => true,
+        Expr::Call(call) => {
+            matches!(&*call.func, Expr::Name(name) if matches!(name.id.as_str(), "list" | "dict" | "set" | "defaultdict" | "OrderedDict"))
+        }
+        _ => false,
+    }
 }

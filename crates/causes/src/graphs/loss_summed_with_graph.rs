@@ -2,8 +2,9 @@
 
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
 use lowtide_lint::check::{Check, Hit};
-use lowtide_lint::feeds::Kind;
-use lowtide_lint::model::{Bound, Expr, Operator, Ranged};
+use lowtide_lint::feeds::{Kind, innermost_loop, is_inside};
+use lowtide_lint::model::{Assign, Bound, Expr, Operator, Ranged};
+use lowtide_lint::program::FileId;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -67,10 +68,26 @@ fn rule(check: &Check) -> Vec<Hit> {
                 && check.containers.is_repeated(file, scope, block)
                 && check.outlives(file, scope, block, assign.target)
                 && !check.autograd.reaches_backward(file, assign)
+                && !begins_with_graph(check, file, assign)
             {
                 hits.push(Hit::new(file, assign.target.start()));
             }
         }
     }
     hits
+}
+
+/// Whether what is added to comes from a model itself before the loop: then the sum is a part of one forward pass.
+fn begins_with_graph<'p>(check: &Check<'_, 'p>, file: FileId, sum: &Assign<'p>) -> bool {
+    let model = check.flow.models.of(file);
+    let Some(round) = innermost_loop(model, sum.block) else { return false };
+    check.flow.places(file, sum.scope, sum.target).iter().any(|at| {
+        at.depth == 0
+            && check.flow.assigned(at.place).any(|(of, first)| {
+                *of == file
+                    && first.how == Bound::Whole
+                    && !is_inside(model, first.block, round)
+                    && check.autograd.carries(file, first.scope, first.block, first.value)
+            })
+    })
 }

@@ -1,9 +1,9 @@
 //! LT103: Outputs are kept together with their graph.
 
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::check::{Check, Hit};
-use lowtide_lint::model::{BlockId, Bound, Expr, Ranged, ScopeId};
-use lowtide_lint::program::FileId;
+use lowtide_lint::check::{Check, Hit, Put};
+use lowtide_lint::flow::{At, Place};
+use lowtide_lint::model::{BindingKind, Expr, ScopeId};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -41,41 +41,29 @@ fn signature(live: &Live) -> Option<u8> {
 fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model) in check.files() {
-        for call in &model.calls {
-            let Expr::Attribute(method) = &*call.call.func else { continue };
-            let at = match method.attr.as_str() {
-                "append" | "appendleft" | "add" => 0,
-                "insert" => 1,
-                _ => continue,
-            };
-            if let Some(value) = call.call.arguments.args.get(at)
-                && keeps(check, file, (call.scope, call.block), &method.value, value, None)
-            {
-                hits.push(Hit::new(file, call.call.start()));
-            }
-        }
-        for assign in model.assigns.iter().filter(|assign| assign.how == Bound::Whole) {
-            if let Expr::Subscript(item) = assign.target
-                && keeps(check, file, (assign.scope, assign.block), &item.value, assign.value, Some(&item.slice))
-            {
-                hits.push(Hit::new(file, assign.target.start()));
-            }
+        for put in check.puts(file, model).iter().filter(|put| keeps(check, put)) {
+            hits.push(Hit::new(file, put.offset));
         }
     }
     hits
 }
 
-fn keeps<'p>(
-    check: &Check<'_, 'p>,
-    file: FileId,
-    (scope, block): (ScopeId, BlockId),
-    container: &'p Expr,
-    value: &'p Expr,
-    key: Option<&'p Expr>,
-) -> bool {
+fn keeps<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    let Put { file, scope, block, container, value, key, .. } = *put;
     check.autograd.carries(file, scope, block, value)
         && check.containers.is_repeated(file, scope, block)
         && check.outlives(file, scope, block, container)
+        && !is_slot(check, put)
         && !check.containers.bound(file, scope, block, container, key).is_some_and(|bound| bound.is_firm())
         && !check.autograd.is_summed_up(file, scope, container)
+}
+
+/// An entry of the function around, under a key that is given by its caller: the results of workers.
+fn is_slot(check: &Check, put: &Put) -> bool {
+    let Some(Expr::Name(key)) = put.key else { return false };
+    let model = check.flow.models.of(put.file);
+    let own = model.function_of(put.scope);
+    let outer = |at: &At| matches!(at.place, Place::Variable(_, owner, _) if owner != ScopeId::MODULE && Some(owner) != own);
+    let given = model.bindings(put.scope, key.id.as_str()).iter().any(|each| matches!(each.kind, BindingKind::Parameter { .. }));
+    given && check.flow.places(put.file, put.scope, put.container).iter().all(outer)
 }

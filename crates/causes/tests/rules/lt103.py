@@ -89,3 +89,43 @@ class Deep(nn.Module):
             states += (x,)
             self.seen.append(x)  # LT103
         return parts, states
+
+
+# Harmless: `add` of two things gives a third, entries for workers, and lists that another method begins anew.
+class Skip(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.enc = nn.Linear(2, 2)
+        self.plus = torch.ao.nn.quantized.FloatFunctional()
+
+    def forward(self, x):
+        return self.plus.add(self.enc(x), x)
+
+
+def replicas(nets, inputs):
+    results = {}
+
+    def work(at, net: nn.Module, x):
+        results[at] = net(x)
+
+    for at, net in enumerate(nets):
+        work(at, net, inputs[at])
+    return results
+
+
+class Players:
+    def __init__(self, names, policy: nn.Module):
+        self.policy = policy
+        self.log_probs = {name: [] for name in names}
+
+    def play(self, name, state):
+        self.log_probs[name].append(self.policy(state).log())
+
+    def learn(self):
+        for name in self.log_probs:
+            self.log_probs[name] = []
+
+    def train(self, states):
+        for state in states:
+            self.play("a", state)
+            self.learn()

@@ -101,7 +101,12 @@ impl<'p> Bounds<'_, 'p> {
             let in_init = function.is_some_and(|function| model.scope(function).name() == "__init__");
             let own = matches!(op.at.place, Place::Variable(file, owner, _) if file == op.file && Some(owner) == function)
                 && model.loops(op.block) == 0;
-            if in_init || own && op.what == Loss::All || !self.contexts.is_repeated(model, op.file, op.scope, op.block) {
+            // `d[k] = []` in front of what adds to it begins one; elsewhere it empties it.
+            let begins = op.container.is_some_and(Expr::is_subscript_expr)
+                && at(&self.ops.assigned, op.at).any(|assigned| assigned.offset == op.offset)
+                && (op.file, function) == (added.file, self.flow.models.of(added.file).function_of(added.scope));
+            if in_init || begins || own && op.what == Loss::All || !self.contexts.is_repeated(model, op.file, op.scope, op.block)
+            {
                 continue;
             }
             let site = self.site(op.file, op.offset);

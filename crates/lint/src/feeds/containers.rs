@@ -8,7 +8,7 @@ use super::ops::{Op, Ops};
 use super::{Bound, Kind, Phase};
 use crate::autograd::mentions;
 use crate::flow::{At, ClassId, Flow, Place};
-use crate::model::{BlockId, Expr, Model, Ranged, ScopeId};
+use crate::model::{BlockId, Expr, Model, Ranged, ScopeId, TextSize};
 use crate::program::FileId;
 
 /// What is known of a program's containers.
@@ -16,6 +16,25 @@ pub struct Containers<'f, 'p> {
     flow: &'f Flow<'p>,
     ops: Ops<'p>,
     contexts: Contexts,
+}
+
+/// Something that adds to a container.
+#[derive(Clone, Copy, Debug)]
+pub struct Addition<'p> {
+    /// How.
+    pub kind: Kind,
+    /// The file.
+    pub file: FileId,
+    /// The scope it stands in.
+    pub scope: ScopeId,
+    /// Where it stands.
+    pub block: BlockId,
+    /// Where it begins.
+    pub offset: TextSize,
+    /// The key of an entry.
+    pub key: Option<&'p Expr>,
+    /// The container, as it is written.
+    pub container: Option<&'p Expr>,
 }
 
 impl<'f, 'p> Containers<'f, 'p> {
@@ -82,6 +101,56 @@ impl<'f, 'p> Containers<'f, 'p> {
         }
     }
 
+    /// Whether nothing anywhere takes elements out of a container, or puts another in its place, but where it is made.
+    #[must_use]
+    pub fn is_never_emptied(&self, file: FileId, scope: ScopeId, container: &'p Expr) -> bool {
+        let mut seeds = self.flow.places(file, scope, container);
+        // What an attribute of somebody's is told to do may be meant for this one.
+        let by_name: Vec<At<'p>> = seeds
+            .iter()
+            .filter_map(|at| match at.place {
+                Place::Attribute(_, name) => Some(At { place: Place::Unknown(name), ..*at }),
+                _ => None,
+            })
+            .collect();
+        seeds = self.flow.aliases(&seeds, false).iter().map(|alias| alias.at).chain(by_name).collect();
+        // Who empties the container around it empties it.
+        let all = seeds.iter().flat_map(|seed| (0..=seed.depth).map(|depth| At { depth, ..*seed }));
+        let all: HashSet<At<'p>> = all.collect();
+        all.iter().all(|place| {
+            let losses = at(&self.ops.losses, *place).map(|op| (op.file, op.scope, op.block));
+            let others = at(&self.ops.assigned, *place).map(|op| (op.file, op.scope, op.block));
+            losses.chain(others).all(|(file, scope, block)| self.is_where_it_is_made(file, scope, block, *place))
+        })
+    }
+
+    /// In a constructor, at the level of a module or class, or before the loops of the function whose local it is.
+    fn is_where_it_is_made(&self, file: FileId, scope: ScopeId, block: BlockId, at: At<'p>) -> bool {
+        let model = self.flow.models.of(file);
+        let Some(function) = model.function_of(scope) else { return model.loops(block) == 0 };
+        let own = matches!(at.place, Place::Variable(of, owner, _) if (of, owner) == (file, function));
+        model.scope(function).name() == "__init__" || own && model.loops(block) == 0
+    }
+
+    /// Whether anything takes elements out of what is at a place.
+    #[must_use]
+    pub fn has_losses(&self, place: At<'p>) -> bool {
+        at(&self.ops.losses, place).next().is_some()
+    }
+
+    /// What adds to a place and how: the kind, the scope, the block, where it begins, the key.
+    pub fn additions(&self, place: At<'p>) -> impl Iterator<Item = Addition<'p>> {
+        at(&self.ops.adds, place).map(|op| Addition {
+            kind: op.what,
+            file: op.file,
+            scope: op.scope,
+            block: op.block,
+            offset: op.offset,
+            key: op.key,
+            container: op.container,
+        })
+    }
+
     /// Whether a class inherits from something outside of the program.
     #[must_use]
     pub fn is_foreign(&self, class: ClassId) -> bool {
@@ -90,14 +159,7 @@ impl<'f, 'p> Containers<'f, 'p> {
 
     /// Whether a place is given another value in the same round of the innermost loop, apart from the statement at `except`.
     #[must_use]
-    pub fn is_renewed(
-        &self,
-        file: FileId,
-        scope: ScopeId,
-        block: BlockId,
-        expr: &'p Expr,
-        except: crate::model::TextSize,
-    ) -> bool {
+    pub fn is_renewed(&self, file: FileId, scope: ScopeId, block: BlockId, expr: &'p Expr, except: TextSize) -> bool {
         let model = self.flow.models.of(file);
         let Some(round) = innermost_loop(model, block) else { return false };
         self.flow.places(file, scope, expr).iter().any(|wanted| {

@@ -21,8 +21,9 @@ use std::path::PathBuf;
 
 pub use answer::{Answer, Bound, Certainty, Kind, Phase, Site, Statement};
 pub(crate) use bounds::site;
-pub use containers::{Containers, innermost_loop, is_inside};
+pub use containers::{Addition, Containers, innermost_loop, is_inside};
 pub use holder::{ClassRef, FunctionRef, Grows, Holder, Root, Step};
+pub use special::cache_limit;
 
 use crate::flow::Flow;
 use crate::program::{Files, Models, Program};

@@ -128,10 +128,8 @@ impl<'p> Collector<'_, 'p> {
             return;
         }
         if is_fresh(value) {
-            // `d[k] = []` begins a new one.
-            if !target.is_subscript_expr() {
-                self.lose(scope, block, target, Loss::All, offset);
-            }
+            // `d[k] = []` begins a new one, too; see `Bounds::emptied`.
+            self.lose(scope, block, target, Loss::All, offset);
         } else if self.is_cut(scope, value, target) {
             self.lose(scope, block, target, Loss::Some, offset);
         } else if self.is_rebuilt(scope, value, target) {

@@ -37,12 +37,12 @@ fn cached(finder: &Finder, function: &FunctionRef) -> Result<Vec<Ranked>, String
     let ScopeKind::Function(definition) = here.kind else { return Err("no function with a cache".to_owned()) };
     let outer = here.parent.unwrap_or(ScopeId::MODULE);
     let decorators = definition.decorator_list.iter().filter_map(|decorator| {
-        let limit = limit_of(&decorator.expression)?;
+        let limit = cache_limit(&decorator.expression)?;
         Some((decorator.expression.start(), limit))
     });
     let wrapped = model.calls.iter().filter_map(|call| {
         let argument = call.call.arguments.args.first()?;
-        let limit = limit_of(&call.call.func)
+        let limit = cache_limit(&call.call.func)
             .filter(|_| finder.flow.models.function(file, call.scope, argument) == Some((file, scope)))?;
         Some((call.call.start(), limit))
     });
@@ -65,7 +65,8 @@ fn cached(finder: &Finder, function: &FunctionRef) -> Result<Vec<Ranked>, String
 }
 
 /// Whether an expression is a caching decorator, and whether it has a limit (128 by default; `cache` has none).
-fn limit_of(expr: &Expr) -> Option<bool> {
+#[must_use]
+pub fn cache_limit(expr: &Expr) -> Option<bool> {
     let (name, call) = match expr {
         Expr::Call(call) => (name_of(call)?, Some(call)),
         Expr::Name(name) => (name.id.as_str(), None),

@@ -96,6 +96,18 @@ impl<'p> Flow<'p> {
         self.attribute_names.get(name).copied()
     }
 
+    /// Every assignment to a variable or to an attribute.
+    pub fn assigned(&self, place: Place<'p>) -> impl Iterator<Item = &(FileId, Assign<'p>)> {
+        let (variable, attribute) = match place {
+            Place::Variable(file, owner, name) => (self.variables.get(&(file, owner, name)), None),
+            Place::Attribute(class, name) => {
+                (self.variables.get(&(class.file, class.scope, name)), self.attributes.get(&(class, name)))
+            }
+            Place::Unknown(_) | Place::Result(..) | Place::Instance(_) => (None, None),
+        };
+        variable.into_iter().chain(attribute).flatten()
+    }
+
     /// The classes that assign an attribute of this name, to themselves or in their body.
     #[must_use]
     pub fn classes_with(&self, name: &str) -> Vec<ClassId> {

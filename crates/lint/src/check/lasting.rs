@@ -1,0 +1,174 @@
+//! Whether something is kept for good: for as long as the training runs, by what nothing is ever taken out of.
+
+use super::Check;
+use super::again::loops_around;
+use crate::feeds::is_inside;
+use crate::flow::{At, ClassId, Place};
+use crate::model::{BlockId, Expr, ScopeId};
+use crate::program::FileId;
+
+impl<'p> Check<'_, 'p> {
+    /// Whether what is put into a container here stays there for as long as the training runs: this runs again and again,
+    /// the container lasts, nothing bounds it, and nothing anywhere takes anything out of it.
+    #[must_use]
+    pub fn is_kept_for_good(
+        &self,
+        file: FileId,
+        scope: ScopeId,
+        block: BlockId,
+        container: &'p Expr,
+        key: Option<&'p Expr>,
+    ) -> bool {
+        self.lasts(file, scope, block, container)
+            && self.runs_again(file, scope, block)
+            && self.containers.bound(file, scope, block, container, key).is_none()
+            && self.containers.is_never_emptied(file, scope, container)
+    }
+
+    /// Whether a container lasts for the whole training: a variable of a module that functions add to, an attribute of a model
+    /// or of what trains one, a local of a training loop of loops.
+    #[must_use]
+    pub fn lasts(&self, file: FileId, scope: ScopeId, block: BlockId, container: &'p Expr) -> bool {
+        let function = self.flow.models.of(file).function_of(scope);
+        self.flow.places(file, scope, container).iter().any(|at| match at.place {
+            Place::Variable(of, ScopeId::MODULE, _) if of != file || function.is_some() => true,
+            Place::Variable(of, owner, _) => {
+                let own = of == file && owner == function.unwrap_or(ScopeId::MODULE);
+                own && self.lasts_in_loops(file, block, *at)
+            }
+            Place::Attribute(class, _) => self.is_long_lived(class),
+            Place::Unknown(_) | Place::Result(..) | Place::Instance(_) => false,
+        })
+    }
+
+    /// A local that is there before the outermost of several loops, one of which trains.
+    fn lasts_in_loops(&self, file: FileId, block: BlockId, at: At<'p>) -> bool {
+        let model = self.flow.models.of(file);
+        let loops: Vec<BlockId> = loops_around(model, block).collect();
+        let Some(outermost) = loops.last().filter(|_| loops.len() > 1) else { return false };
+        let base = At { depth: 0, ..at };
+        let renewed =
+            self.flow.assigned(base.place).any(|(of, assign)| *of == file && is_inside(model, assign.block, *outermost));
+        !renewed && self.trains_within(file, *outermost)
+    }
+
+    /// Whether `backward` is called somewhere inside a block.
+    #[must_use]
+    pub fn trains_within(&self, file: FileId, outer: BlockId) -> bool {
+        let model = self.flow.models.of(file);
+        model.calls.iter().any(|call| {
+            matches!(&*call.call.func, Expr::Attribute(method) if matches!(method.attr.as_str(), "backward" | "manual_backward"))
+                && is_inside(model, call.block, outer)
+        })
+    }
+
+    /// Whether instances of a class live as long as the training: models, what a framework calls for each batch, what calls
+    /// `backward`.
+    #[must_use]
+    pub fn is_long_lived(&self, class: ClassId) -> bool {
+        let line = self.flow.classes.ancestors(class).iter().chain(self.flow.classes.descendants(class));
+        self.autograd.is_module(class) || line.copied().any(|class| self.takes_part(class))
+    }
+
+    fn takes_part(&self, class: ClassId) -> bool {
+        let model = self.flow.models.of(class.file);
+        let mut methods = model.functions().filter(|(scope, _)| model.scope(*scope).parent == Some(class.scope));
+        methods.any(|(scope, _)| {
+            self.is_each_round(class.file, scope) && model.scope(scope).name() != "__getitem__"
+                || model.calls.iter().any(|call| {
+                    model.method_of(call.scope) == Some((class.scope, scope))
+                        && matches!(&*call.call.func, Expr::Attribute(method)
+                            if method.attr.as_str() == "backward" && call.call.arguments.args.is_empty()
+                                || method.attr.as_str() == "manual_backward")
+                })
+        })
+    }
+
+    /// Whether an expression means the same object each time that a loop goes round, or (without one) each time that its
+    /// function is called.
+    #[must_use]
+    pub fn is_steady(&self, file: FileId, scope: ScopeId, expr: &'p Expr, round: Option<BlockId>) -> bool {
+        self.steady(file, scope, expr, round, 8)
+    }
+
+    fn steady(&self, file: FileId, scope: ScopeId, expr: &'p Expr, round: Option<BlockId>, left: usize) -> bool {
+        let Some(left) = left.checked_sub(1) else { return false };
+        let inner = |expr: &'p Expr| self.steady(file, scope, expr, round, left);
+        match expr {
+            Expr::Name(_) => self.name_is_steady(file, scope, expr, round, left),
+            Expr::Attribute(each) => inner(&each.value),
+            Expr::Subscript(each) => inner(&each.value) && inner(&each.slice),
+            Expr::NumberLiteral(_) | Expr::StringLiteral(_) | Expr::NoneLiteral(_) => true,
+            Expr::UnaryOp(each) => inner(&each.operand),
+            Expr::Call(call) => match &*call.func {
+                // What a model gives of itself.
+                Expr::Attribute(method) if PARTS.contains(&method.attr.as_str()) => {
+                    inner(&method.value) && call.arguments.args.iter().all(inner)
+                }
+                Expr::Name(name) if matches!(name.id.as_str(), "getattr" | "list" | "enumerate" | "zip" | "reversed") => {
+                    call.arguments.args.iter().all(inner)
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    fn name_is_steady(&self, file: FileId, scope: ScopeId, expr: &'p Expr, round: Option<BlockId>, left: usize) -> bool {
+        let model = self.flow.models.of(file);
+        if let Some(class) = self.flow.own_class(file, scope, expr) {
+            return round.is_some() || self.is_long_lived(class);
+        }
+        let Expr::Name(name) = expr else { return false };
+        let Some(owner) = model.owner(scope, name.id.as_str()) else { return false };
+        let function = model.function_of(scope).unwrap_or(ScopeId::MODULE);
+        if owner != function {
+            return owner == ScopeId::MODULE;
+        }
+        let place = self.flow.variable(file, owner, name.id.as_str());
+        let assigns: Vec<_> = self
+            .flow
+            .assigned(place)
+            .filter(|(_, assign)| round.is_none_or(|round| is_inside(model, assign.block, round)))
+            .collect();
+        // The loop's own variable is another each time.
+        if round.is_some_and(|round| {
+            assigns.iter().any(|(_, assign)| assign.block == round && assign.how == crate::model::Bound::Element)
+        }) {
+            return false;
+        }
+        let from_callers = || round.is_some() || self.argument_is_steady(file, owner, name.id.as_str(), left);
+        if assigns.is_empty() {
+            return owner == ScopeId::MODULE || from_callers();
+        }
+        assigns.iter().all(|(_, assign)| self.steady(file, assign.scope, assign.value, round, left))
+    }
+
+    /// Whether a caller in a loop gives the same object for a parameter each time.
+    fn argument_is_steady(&self, file: FileId, function: ScopeId, name: &str, left: usize) -> bool {
+        let model = self.flow.models.of(file);
+        let Some(parameters) = model.scope(function).parameters() else { return false };
+        let position =
+            parameters.posonlyargs.iter().chain(&parameters.args).position(|each| each.parameter.name.as_str() == name);
+        let Some(position) = position else { return false };
+        let bound = model.scope(function).parent.is_some_and(|parent| model.scope(parent).is_class());
+        self.callers(file, function).iter().any(|(from, call)| {
+            let given = &call.call.arguments;
+            let by_name = given.keywords.iter().find(|each| each.arg.as_ref().is_some_and(|arg| arg.as_str() == name));
+            let at = position.checked_sub(usize::from(bound && call.call.func.is_attribute_expr()));
+            let value = by_name.map(|each| &each.value).or_else(|| given.args.get(at?));
+            let caller = self.flow.models.of(*from);
+            let mut rounds = loops_around(caller, call.block);
+            value.is_some_and(|value| match rounds.next() {
+                Some(round) => self.steady(*from, call.scope, value, Some(round), left),
+                None => {
+                    caller.function_of(call.scope).is_some_and(|caller| self.is_called_again(*from, caller))
+                        && self.steady(*from, call.scope, value, None, left)
+                }
+            })
+        })
+    }
+}
+
+/// Methods by which a model gives parts of itself.
+const PARTS: &[&str] = &["modules", "named_modules", "children", "named_children", "get_submodule", "values", "items"];
