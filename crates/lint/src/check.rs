@@ -11,6 +11,7 @@ pub use again::loops_around;
 pub use puts::Put;
 pub use values::Value;
 
+use crate::ask::Answers;
 use crate::autograd::Autograd;
 use crate::feeds::{Containers, Site, innermost_loop, is_inside};
 use crate::flow::{At, ClassId, Flow, Place};
@@ -31,6 +32,8 @@ pub struct Check<'f, 'p> {
     calls: OnceCell<again::Calls<'p>>,
     /// What is kept for good; the same.
     kept: OnceCell<Vec<Put<'p>>>,
+    /// What has been asked before.
+    pub(crate) answers: Answers,
 }
 
 /// A place at which a rule found its pattern.
@@ -89,6 +92,7 @@ impl<'f, 'p> Check<'f, 'p> {
             all: false,
             calls: OnceCell::new(),
             kept: OnceCell::new(),
+            answers: Answers::default(),
         }
     }
 
@@ -110,7 +114,7 @@ impl<'f, 'p> Check<'f, 'p> {
     #[must_use]
     pub fn outlives(&self, file: FileId, scope: ScopeId, block: BlockId, expr: &'p Expr) -> bool {
         self.containers.outlives(file, scope, block, expr)
-            && (!self.is_models_local(file, scope, expr) || self.trains(file, block))
+            && (!self.is_models_local(file, scope, expr) || self.is_in_training_loop(file, block))
     }
 
     fn is_models_local(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> bool {
@@ -124,7 +128,7 @@ impl<'f, 'p> Check<'f, 'p> {
     }
 
     /// Whether one of the loops around a block calls `backward`.
-    fn trains(&self, file: FileId, block: BlockId) -> bool {
+    fn is_in_training_loop(&self, file: FileId, block: BlockId) -> bool {
         let model = self.flow.models.of(file);
         let Some(round) = innermost_loop(model, block) else { return false };
         model.calls.iter().any(|call| {

@@ -3,6 +3,7 @@
 //! Nothing here runs, imports or asks Python. Files come through a reader that takes a filesystem root, so that those of a
 //! process in a container are read through `/proc/PID/root`.
 
+pub mod ask;
 pub mod autograd;
 pub mod check;
 pub mod feeds;
