@@ -1,6 +1,6 @@
 //! What the rules of all causes find in a program, or in all programs of a tree.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -88,11 +88,9 @@ fn check_part(files: &dyn Files, part: &[PathBuf]) -> Checked {
     let models = Models::new(&program);
     let flow = Flow::new(&models);
     // What a part imports from another one is found there.
-    let own = |path: &PathBuf| part.binary_search(path).is_ok();
+    let own = |path: &Path| part.binary_search_by(|one| one.as_path().cmp(path)).is_ok();
     let library = part.iter().all(|path| lowtide_lint::program::is_library(path));
-    let what = if library { Check::of_all(&flow) } else { Check::new(&flow) };
-    Checked {
-        findings: check(&what).into_iter().filter(|finding| own(&finding.site.file)).collect(),
-        errors: program.errors().iter().filter(|error| own(error.path())).cloned().collect(),
-    }
+    let wanted = models.iter().filter(|(file, model)| own(model.source.path()) && (library || !program.in_library(*file)));
+    let what = Check::of(&flow, wanted.map(|(file, _)| file).collect());
+    Checked { findings: check(&what), errors: program.errors().iter().filter(|error| own(error.path())).cloned().collect() }
 }

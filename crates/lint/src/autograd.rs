@@ -5,25 +5,38 @@
 //! model is told by what the program does with it (`parameters()` is asked of it, it is made of `torch.nn` or of a class
 //! that inherits from there), never by its name.
 
-use std::collections::HashSet;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::hash::BuildHasher;
 
 use ruff_python_ast::{ExprCall, StmtFunctionDef};
 
 use crate::flow::{At, ClassId, Flow, Place};
 use crate::model::{Assign, BindingKind, BlockId, BlockKind, Bound, Expr, ScopeId, ScopeKind, dotted};
 use crate::program::FileId;
+use crate::table::{HashMap, HashSet};
 
-/// Rounds of following values from variable to variable.
+/// Places that a value is followed back through.
+const MAX_DEPTH: usize = 12;
+/// Rounds of following values on from variable to variable.
 const MAX_ROUNDS: usize = 6;
 /// Nested expressions that are looked into.
 const MAX_NESTING: usize = 40;
 
-/// What carries a graph in a program.
+/// What carries a graph in a program. Places are looked at when one is asked for, and each once.
 #[derive(Debug)]
 pub struct Autograd<'f, 'p> {
     flow: &'f Flow<'p>,
+    /// What the program does with places.
+    uses: OnceCell<Uses<'p>>,
+    models: RefCell<HashMap<Place<'p>, bool>>,
+    carriers: RefCell<HashMap<Place<'p>, Answer>>,
+}
+
+/// What a program does with places.
+#[derive(Debug, Default)]
+struct Uses<'p> {
+    /// Models, by what is asked of them.
     models: HashSet<Place<'p>>,
-    carriers: HashSet<Place<'p>>,
     /// Where `backward` is called on a place.
     backward: HashSet<Place<'p>>,
     /// Files that switch gradients off as a whole.
@@ -32,78 +45,117 @@ pub struct Autograd<'f, 'p> {
     metrics: HashSet<ClassId>,
 }
 
+/// What is known of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// It carries a graph or not.
+    Known(bool),
+    /// It is being looked at, so many places up.
+    Asked(usize),
+}
+
+/// A walk from a place to the places that its value comes from.
+#[derive(Clone, Copy)]
+struct Walk<'w> {
+    /// Nested expressions that may still be looked into.
+    nesting: usize,
+    /// Places up to the one that was asked for.
+    depth: usize,
+    /// The outermost place that was met again: what is not found below it is not known before it is.
+    met: &'w Cell<usize>,
+}
+
+impl Walk<'_> {
+    fn deeper(self) -> Option<Self> {
+        Some(Self { nesting: self.nesting.checked_sub(1)?, ..self })
+    }
+}
+
 impl<'f, 'p> Autograd<'f, 'p> {
-    /// Reads a program.
+    /// For a program.
     #[must_use]
     pub fn new(flow: &'f Flow<'p>) -> Self {
-        let mut autograd = Self {
-            flow,
-            models: HashSet::new(),
-            carriers: HashSet::new(),
-            backward: HashSet::new(),
-            off: HashSet::new(),
-            metrics: HashSet::new(),
-        };
-        autograd.metrics = flow.classes.iter().filter(|class| autograd.is_metric(*class)).collect();
-        autograd.find_uses();
-        autograd.find_made();
-        for _ in 0..MAX_ROUNDS {
-            if !autograd.follow() {
-                break;
-            }
-        }
-        autograd
+        Self { flow, uses: OnceCell::new(), models: RefCell::default(), carriers: RefCell::default() }
+    }
+
+    fn uses(&self) -> &Uses<'p> {
+        self.uses.get_or_init(|| self.find_uses())
     }
 
     /// Models by what is asked of them, losses by `backward`.
-    fn find_uses(&mut self) {
+    fn find_uses(&self) -> Uses<'p> {
+        let metrics = self.flow.classes.iter().filter(|class| self.is_metric(*class)).collect();
+        let mut uses = Uses { metrics, ..Uses::default() };
         for (file, model) in self.flow.models.iter() {
             for call in &model.calls {
                 let Expr::Attribute(method) = &*call.call.func else { continue };
-                let places = || self.flow.places(file, call.scope, &method.value).into_iter().filter(is_own).map(|at| at.place);
+                let places = |expr| self.flow.places(file, call.scope, expr).into_iter().filter(is_own).map(|at| at.place);
+                let arguments = &call.call.arguments.args;
                 match method.attr.as_str() {
-                    "parameters" | "named_parameters" | "requires_grad_" => {
-                        let found: Vec<_> = places().collect();
-                        self.models.extend(found);
-                    }
+                    "parameters" | "named_parameters" | "requires_grad_" => uses.models.extend(places(&method.value)),
                     // `engine.backward(loss)` says nothing of the engine.
-                    "backward" if call.call.arguments.args.is_empty() => {
-                        let found: Vec<_> = places().collect();
-                        self.backward.extend(found.iter().copied());
-                        self.carriers.extend(found);
+                    "backward" if arguments.is_empty() => uses.backward.extend(places(&method.value)),
+                    // `accelerator.backward(loss)`, `scaler.scale(loss).backward()`
+                    "backward" | "manual_backward" | "scale" => {
+                        uses.backward.extend(arguments.first().into_iter().flat_map(places));
                     }
                     "set_grad_enabled" if model.function_of(call.scope).is_none() && says_false(call.call) => {
-                        self.off.insert(file);
+                        uses.off.insert(file);
                     }
-                    // `accelerator.backward(loss)`, `scaler.scale(loss).backward()` are seen by what they are given.
                     _ => {}
                 }
-                let given = call
-                    .call
-                    .arguments
-                    .args
-                    .first()
-                    .filter(|_| matches!(method.attr.as_str(), "backward" | "manual_backward" | "scale"));
-                if let Some(loss) = given {
-                    let found: Vec<_> =
-                        self.flow.places(file, call.scope, loss).iter().filter(|at| is_own(at)).map(|at| at.place).collect();
-                    self.backward.extend(found.iter().copied());
-                    self.carriers.extend(found);
-                }
             }
         }
+        uses
     }
 
-    /// Places that are given a model or a loss function.
-    fn find_made(&mut self) {
-        for (file, model) in self.flow.models.iter() {
-            for assign in model.assigns.iter().filter(|assign| assign.how == Bound::Whole) {
-                if self.makes_model(file, assign.scope, assign.value, 8) {
-                    let places = self.flow.places(file, assign.scope, assign.target);
-                    self.models.extend(places.into_iter().filter(is_own).map(|at| at.place));
-                }
-            }
+    /// Whether a place is given a model or a loss function, or is used like one.
+    fn is_model(&self, place: Place<'p>) -> bool {
+        if let Some(known) = self.models.borrow().get(&place) {
+            return *known;
         }
+        let is_model = self.uses().models.contains(&place)
+            || self
+                .flow
+                .assigned(place)
+                .any(|(file, assign)| assign.how == Bound::Whole && self.makes_model(*file, assign.scope, assign.value, 8));
+        self.models.borrow_mut().insert(place, is_model);
+        is_model
+    }
+
+    /// Whether what a place holds can carry a graph: `backward` is called on it, or it is computed from something that does.
+    fn can_carry(&self, place: Place<'p>, walk: Walk) -> bool {
+        match self.carriers.borrow().get(&place) {
+            Some(Answer::Known(known)) => return *known,
+            Some(Answer::Asked(depth)) => {
+                walk.met.set(walk.met.get().min(*depth));
+                return false;
+            }
+            None => {}
+        }
+        if self.uses().backward.contains(&place) {
+            self.carriers.borrow_mut().insert(place, Answer::Known(true));
+            return true;
+        }
+        if walk.depth >= MAX_DEPTH {
+            walk.met.set(0);
+            return false;
+        }
+        self.carriers.borrow_mut().insert(place, Answer::Asked(walk.depth));
+        let met = Cell::new(usize::MAX);
+        let inner = Walk { nesting: MAX_NESTING, depth: walk.depth + 1, met: &met };
+        let carries = self.flow.assigned(place).any(|(file, assign)| {
+            matches!(assign.how, Bound::Whole | Bound::Part | Bound::Augmented(_))
+                && self.carries_within(*file, assign.scope, assign.block, assign.value, inner)
+        });
+        // "No" is known where it does not hang on a place further up that is still being looked at.
+        if carries || met.get() >= walk.depth {
+            self.carriers.borrow_mut().insert(place, Answer::Known(carries));
+        } else {
+            self.carriers.borrow_mut().remove(&place);
+            walk.met.set(walk.met.get().min(met.get()));
+        }
+        carries
     }
 
     fn makes_model(&self, file: FileId, scope: ScopeId, value: &Expr, nesting: usize) -> bool {
@@ -151,52 +203,33 @@ impl<'f, 'p> Autograd<'f, 'p> {
         self.bases(class).any(|name| name.contains("torchmetrics") && name.ends_with("Metric"))
     }
 
-    /// From carriers to what is assigned from them; whether anything was new.
-    fn follow(&mut self) -> bool {
-        let mut found = Vec::new();
-        for (file, model) in self.flow.models.iter() {
-            for assign in &model.assigns {
-                if matches!(assign.how, Bound::Whole | Bound::Part | Bound::Augmented(_))
-                    && self.carries(file, assign.scope, assign.block, assign.value)
-                {
-                    let places = self.flow.places(file, assign.scope, assign.target);
-                    found.extend(places.into_iter().filter(is_own).map(|at| at.place));
-                }
-            }
-        }
-        let before = self.carriers.len();
-        self.carriers.extend(found);
-        self.carriers.len() > before
-    }
-
     /// Whether the value of an expression carries a graph.
     #[must_use]
     pub fn carries(&self, file: FileId, scope: ScopeId, block: BlockId, expr: &'p Expr) -> bool {
-        !self.off.contains(&file) && !self.is_without(file, scope, block) && self.value(file, scope, expr, MAX_NESTING)
+        let walk = Walk { nesting: MAX_NESTING, depth: 0, met: &Cell::new(usize::MAX) };
+        self.carries_within(file, scope, block, expr, walk)
     }
 
-    fn value(&self, file: FileId, scope: ScopeId, expr: &'p Expr, nesting: usize) -> bool {
-        let Some(nesting) = nesting.checked_sub(1) else { return false };
-        let inner = |expr: &'p Expr| self.value(file, scope, expr, nesting);
+    fn carries_within(&self, file: FileId, scope: ScopeId, block: BlockId, expr: &'p Expr, walk: Walk) -> bool {
+        !self.uses().off.contains(&file) && !self.is_without(file, scope, block) && self.value(file, scope, expr, walk)
+    }
+
+    fn value(&self, file: FileId, scope: ScopeId, expr: &'p Expr, walk: Walk) -> bool {
+        let Some(walk) = walk.deeper() else { return false };
+        let inner = |expr: &'p Expr| self.value(file, scope, expr, walk);
+        let here = || {
+            let places = self.flow.places(file, scope, expr);
+            places.iter().any(|at| is_own(at) && self.can_carry(at.place, walk))
+        };
         match expr {
-            Expr::Name(_) => {
-                self.flow.places(file, scope, expr).iter().any(|at| at.depth == 0 && self.carriers.contains(&at.place))
-            }
-            Expr::Attribute(each) => {
-                !PLAIN.contains(&each.attr.as_str())
-                    && (inner(&each.value)
-                        || self
-                            .flow
-                            .places(file, scope, expr)
-                            .iter()
-                            .any(|at| at.depth == 0 && self.carriers.contains(&at.place)))
-            }
+            Expr::Name(_) => here(),
+            Expr::Attribute(each) => !PLAIN.contains(&each.attr.as_str()) && (inner(&each.value) || here()),
             Expr::BinOp(each) => inner(&each.left) || inner(&each.right),
             Expr::UnaryOp(each) => !each.op.is_not() && inner(&each.operand),
             Expr::Subscript(each) => inner(&each.value),
             Expr::If(each) => inner(&each.body) || inner(&each.orelse),
             Expr::Named(each) => inner(&each.value),
-            Expr::Call(call) => self.call(file, scope, call, nesting),
+            Expr::Call(call) => self.call(file, scope, call, walk),
             Expr::Tuple(each) => each.elts.iter().any(inner),
             Expr::List(each) => each.elts.iter().any(inner),
             Expr::Dict(each) => each.items.iter().any(|item| inner(&item.value)),
@@ -204,7 +237,7 @@ impl<'f, 'p> Autograd<'f, 'p> {
         }
     }
 
-    fn call(&self, file: FileId, scope: ScopeId, call: &'p ExprCall, nesting: usize) -> bool {
+    fn call(&self, file: FileId, scope: ScopeId, call: &'p ExprCall, walk: Walk) -> bool {
         if self.calls_model(file, scope, &call.func) {
             return true;
         }
@@ -213,14 +246,14 @@ impl<'f, 'p> Autograd<'f, 'p> {
         match name.as_deref() {
             Some(name) if name.starts_with("torch.") => {
                 let last = name.rsplit('.').next().unwrap_or(name);
-                return !PLAIN.contains(&last) && given().any(|value| self.value(file, scope, value, nesting));
+                return !PLAIN.contains(&last) && given().any(|value| self.value(file, scope, value, walk));
             }
-            Some("sum" | "max" | "min") => return given().any(|value| self.value(file, scope, value, nesting)),
+            Some("sum" | "max" | "min") => return given().any(|value| self.value(file, scope, value, walk)),
             _ => {}
         }
         match &*call.func {
             Expr::Attribute(method) => {
-                !PLAIN.contains(&method.attr.as_str()) && name.is_none() && self.value(file, scope, &method.value, nesting)
+                !PLAIN.contains(&method.attr.as_str()) && name.is_none() && self.value(file, scope, &method.value, walk)
             }
             _ => false,
         }
@@ -229,7 +262,7 @@ impl<'f, 'p> Autograd<'f, 'p> {
     /// Whether a place holds something that carries a graph.
     #[must_use]
     pub fn is_carrier(&self, place: Place<'p>) -> bool {
-        self.carriers.contains(&place)
+        self.can_carry(place, Walk { nesting: MAX_NESTING, depth: 0, met: &Cell::new(usize::MAX) })
     }
 
     /// Whether a call of this is a model's forward pass.
@@ -241,7 +274,7 @@ impl<'f, 'p> Autograd<'f, 'p> {
             return self.is_module(class);
         }
         let places = self.flow.places(file, scope, func);
-        places.iter().any(|at| at.depth == 0 && self.models.contains(&at.place)) || self.is_annotated(file, scope, func)
+        places.iter().any(|at| at.depth == 0 && self.is_model(at.place)) || self.is_annotated(file, scope, func)
     }
 
     /// A parameter said to be a `nn.Module`.
@@ -268,9 +301,9 @@ impl<'f, 'p> Autograd<'f, 'p> {
             ScopeKind::Function(definition) => is_decorated_off(definition),
             _ => false,
         });
-        let by_metric = !self.metrics.is_empty()
+        let by_metric = !self.uses().metrics.is_empty()
             && model.method_of(scope).is_some_and(|(class, method)| {
-                self.metrics.contains(&ClassId { file, scope: class })
+                self.uses().metrics.contains(&ClassId { file, scope: class })
                     && matches!(model.scope(method).name(), "update" | "compute")
             });
         by_block || by_function || by_metric
@@ -289,7 +322,7 @@ impl<'f, 'p> Autograd<'f, 'p> {
         let mut reached: HashSet<Place<'p>> = self.flow.places(file, scope, expr).into_iter().map(|at| at.place).collect();
         let model = self.flow.models.of(file);
         for _ in 0..MAX_ROUNDS {
-            if reached.iter().any(|place| self.backward.contains(place)) {
+            if reached.iter().any(|place| self.uses().backward.contains(place)) {
                 return true;
             }
             let before = reached.len();
@@ -319,7 +352,7 @@ pub fn mentions<'p>(
     file: FileId,
     scope: ScopeId,
     expr: &'p Expr,
-    places: &HashSet<Place<'p>>,
+    places: &std::collections::HashSet<Place<'p>, impl BuildHasher>,
     nesting: usize,
 ) -> bool {
     let Some(nesting) = nesting.checked_sub(1) else { return false };

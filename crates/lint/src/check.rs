@@ -26,8 +26,8 @@ pub struct Check<'f, 'p> {
     pub autograd: Autograd<'f, 'p>,
     /// What its containers do.
     pub containers: Containers<'f, 'p>,
-    /// Libraries' files, too.
-    all: bool,
+    /// The files to be checked.
+    files: Vec<FileId>,
     /// Who calls whom; read when it is first asked for.
     calls: OnceCell<again::Calls<'p>>,
     /// What is kept for good; the same.
@@ -82,29 +82,30 @@ impl Hit {
 }
 
 impl<'f, 'p> Check<'f, 'p> {
-    /// Reads a program.
+    /// For the user's own files of a program.
     #[must_use]
     pub fn new(flow: &'f Flow<'p>) -> Self {
+        let own = flow.models.iter().map(|(file, _)| file).filter(|file| !flow.models.program.in_library(*file));
+        Self::of(flow, own.collect())
+    }
+
+    /// For some files of a program. The others only tell what those import, and who calls them.
+    #[must_use]
+    pub fn of(flow: &'f Flow<'p>, files: Vec<FileId>) -> Self {
         Self {
             flow,
             autograd: Autograd::new(flow),
             containers: Containers::new(flow),
-            all: false,
+            files,
             calls: OnceCell::new(),
             kept: OnceCell::new(),
             answers: Answers::default(),
         }
     }
 
-    /// The same, for libraries that are to be checked themselves.
-    #[must_use]
-    pub fn of_all(flow: &'f Flow<'p>) -> Self {
-        Self { all: true, ..Self::new(flow) }
-    }
-
-    /// The files to be checked with their models: the user's own.
+    /// The files to be checked, with their models.
     pub fn files(&self) -> impl Iterator<Item = (FileId, &Model<'p>)> {
-        self.flow.models.iter().filter(|(file, _)| self.all || !self.flow.models.program.in_library(*file))
+        self.files.iter().map(|file| (*file, self.flow.models.of(*file)))
     }
 
     /// Whether what a place holds lives on from one step of the training to the next.

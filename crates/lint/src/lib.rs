@@ -11,4 +11,5 @@ pub mod flow;
 pub mod model;
 pub mod program;
 pub mod source;
+pub mod table;
 pub mod tree;

@@ -43,9 +43,9 @@ fn rule(check: &Check) -> Vec<Hit> {
         for assign in model.assigns.iter().filter(|assign| matches!(assign.how, Bound::Whole | Bound::Part)) {
             let (scope, block) = (assign.scope, assign.block);
             let Expr::Call(call) = assign.value else { continue };
+            let Some(round) = innermost_loop(model, block) else { continue };
             let target: HashSet<_> = check.flow.places(file, scope, assign.target).into_iter().map(|at| at.place).collect();
             let given = call.arguments.args.iter().chain(call.arguments.keywords.iter().map(|keyword| &keyword.value));
-            let Some(round) = innermost_loop(model, block) else { continue };
             let trains = model.calls.iter().any(|call| {
                 matches!(&*call.call.func, Expr::Attribute(method) if matches!(method.attr.as_str(), "backward" | "manual_backward"))
                     && is_inside(model, call.block, round)

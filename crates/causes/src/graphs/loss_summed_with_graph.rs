@@ -51,6 +51,9 @@ fn rule(check: &Check) -> Vec<Hit> {
     for (file, model) in check.files() {
         for assign in &model.assigns {
             let (scope, block) = (assign.scope, assign.block);
+            if !check.containers.is_repeated(file, scope, block) {
+                continue;
+            }
             let sums = match assign.how {
                 Bound::Augmented(Operator::Add) => check.autograd.carries(file, scope, block, assign.value),
                 Bound::Whole => match assign.value {
@@ -65,7 +68,6 @@ fn rule(check: &Check) -> Vec<Hit> {
                 _ => false,
             };
             if sums
-                && check.containers.is_repeated(file, scope, block)
                 && check.outlives(file, scope, block, assign.target)
                 && !check.autograd.reaches_backward(file, assign)
                 && !begins_with_graph(check, file, assign)

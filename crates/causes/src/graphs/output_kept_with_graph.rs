@@ -50,16 +50,16 @@ fn rule(check: &Check) -> Vec<Hit> {
 
 fn keeps<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
     let Put { file, scope, block, container, value, key, .. } = *put;
-    check.autograd.carries(file, scope, block, value)
-        && check.containers.is_repeated(file, scope, block)
+    check.containers.is_repeated(file, scope, block)
         && check.outlives(file, scope, block, container)
+        && check.autograd.carries(file, scope, block, value)
         && !is_slot(check, put)
         && !check.containers.bound(file, scope, block, container, key).is_some_and(|bound| bound.is_firm())
         && !check.autograd.is_summed_up(file, scope, container)
 }
 
 /// An entry of the function around, under a key that is given by its caller: the results of workers.
-fn is_slot(check: &Check, put: &Put) -> bool {
+fn is_slot<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
     let Some(Expr::Name(key)) = put.key else { return false };
     let model = check.flow.models.of(put.file);
     let own = model.function_of(put.scope);

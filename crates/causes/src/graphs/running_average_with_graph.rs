@@ -43,6 +43,9 @@ fn rule(check: &Check) -> Vec<Hit> {
     for (file, model) in check.files() {
         for assign in model.assigns.iter().filter(|assign| assign.how == Bound::Whole) {
             let (scope, block) = (assign.scope, assign.block);
+            if !matches!(assign.value, Expr::BinOp(_) | Expr::Call(_)) || !check.containers.is_repeated(file, scope, block) {
+                continue;
+            }
             let target: HashSet<_> = check.flow.places(file, scope, assign.target).into_iter().map(|at| at.place).collect();
             let old = |expr| mentions(check.flow, file, scope, expr, &target, 12);
             let new = |expr| check.autograd.carries(file, scope, block, expr);
@@ -58,11 +61,7 @@ fn rule(check: &Check) -> Vec<Hit> {
                 }
                 _ => false,
             };
-            if averages
-                && check.containers.is_repeated(file, scope, block)
-                && check.outlives(file, scope, block, assign.target)
-                && !check.autograd.reaches_backward(file, assign)
-            {
+            if averages && check.outlives(file, scope, block, assign.target) && !check.autograd.reaches_backward(file, assign) {
                 hits.push(Hit::new(file, assign.target.start()));
             }
         }

@@ -191,7 +191,7 @@ pub(crate) fn site(flow: &Flow, file: FileId, offset: TextSize) -> Site {
 
 /// What happens to exactly this object.
 pub(super) fn at<'m, 'p, What>(
-    ops: &'m std::collections::HashMap<Place<'p>, Vec<Op<'p, What>>>,
+    ops: &'m crate::table::HashMap<Place<'p>, Vec<Op<'p, What>>>,
     wanted: At<'p>,
 ) -> impl Iterator<Item = &'m Op<'p, What>> + use<'m, 'p, What> {
     ops.get(&wanted.place).into_iter().flatten().filter(move |op| op.at.depth == wanted.depth)

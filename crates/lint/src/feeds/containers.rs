@@ -1,5 +1,6 @@
 //! What rules ask of containers and of the places that outlive a loop; the same knowledge that answers for holders.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use super::bounds::{Bounds, at};
@@ -8,14 +9,14 @@ use super::ops::{Op, Ops};
 use super::{Bound, Kind, Phase};
 use crate::autograd::mentions;
 use crate::flow::{At, ClassId, Flow, Place};
-use crate::model::{BlockId, Expr, Model, Ranged, ScopeId, TextSize};
+use crate::model::{BlockId, Bound as Assigned, Expr, Model, Ranged, ScopeId, TextSize};
 use crate::program::FileId;
 
 /// What is known of a program's containers.
 pub struct Containers<'f, 'p> {
     flow: &'f Flow<'p>,
-    ops: Ops<'p>,
-    contexts: Contexts,
+    ops: OnceCell<Ops<'p>>,
+    contexts: OnceCell<Contexts>,
 }
 
 /// Something that adds to a container.
@@ -38,22 +39,30 @@ pub struct Addition<'p> {
 }
 
 impl<'f, 'p> Containers<'f, 'p> {
-    /// Reads a program.
+    /// For a program, which is read as far as is asked.
     #[must_use]
     pub fn new(flow: &'f Flow<'p>) -> Self {
-        Self { flow, ops: Ops::new(flow), contexts: Contexts::new(flow.models) }
+        Self { flow, ops: OnceCell::new(), contexts: OnceCell::new() }
+    }
+
+    fn ops(&self) -> &Ops<'p> {
+        self.ops.get_or_init(|| Ops::new(self.flow))
+    }
+
+    fn contexts(&self) -> &Contexts {
+        self.contexts.get_or_init(|| Contexts::new(self.flow.models))
     }
 
     /// Whether code at this block runs again and again.
     #[must_use]
     pub fn is_repeated(&self, file: FileId, scope: ScopeId, block: BlockId) -> bool {
-        self.contexts.is_repeated(self.flow.models.of(file), file, scope, block)
+        self.contexts().is_repeated(self.flow.models.of(file), file, scope, block)
     }
 
     /// The part of the training that a block belongs to.
     #[must_use]
     pub fn phase(&self, file: FileId, scope: ScopeId, block: BlockId) -> Option<Phase> {
-        self.contexts.phase(self.flow.models.of(file), file, scope, block)
+        self.contexts().phase(self.flow.models.of(file), file, scope, block)
     }
 
     /// What bounds the growth of a container by something that adds to it here.
@@ -68,7 +77,7 @@ impl<'f, 'p> Containers<'f, 'p> {
     ) -> Option<Bound> {
         let seeds = self.flow.places(file, scope, container);
         let aliases = self.flow.aliases(&seeds, false);
-        let bounds = Bounds { flow: self.flow, ops: &self.ops, contexts: &self.contexts, aliases: &aliases, local_of: None };
+        let bounds = Bounds { flow: self.flow, ops: self.ops(), contexts: self.contexts(), aliases: &aliases, local_of: None };
         let at = *seeds.first()?;
         bounds.of(&Op { at, what: Kind::Add, file, scope, block, offset: container.start(), key, container: Some(container) })
     }
@@ -89,11 +98,13 @@ impl<'f, 'p> Containers<'f, 'p> {
         match innermost_loop(model, block) {
             // Set anew in each round, whatever happens before the statement?
             Some(round) if own => {
-                let base = At { depth: 0, ..wanted };
-                !at(&self.ops.assigned, base).any(|op| {
-                    is_inside(model, block, op.block)
-                        && is_inside(model, op.block, round)
-                        && !mentions(self.flow, op.file, op.scope, op.what, &HashSet::from([wanted.place]), 12)
+                let itself = HashSet::from([wanted.place]);
+                !self.flow.assigned(wanted.place).any(|(from, assign)| {
+                    assign.how == Assigned::Whole
+                        && *from == file
+                        && is_inside(model, block, assign.block)
+                        && is_inside(model, assign.block, round)
+                        && !mentions(self.flow, file, assign.scope, assign.value, &itself, 12)
                 })
             }
             Some(_) => true,
@@ -118,8 +129,8 @@ impl<'f, 'p> Containers<'f, 'p> {
         let all = seeds.iter().flat_map(|seed| (0..=seed.depth).map(|depth| At { depth, ..*seed }));
         let all: HashSet<At<'p>> = all.collect();
         all.iter().all(|place| {
-            let losses = at(&self.ops.losses, *place).map(|op| (op.file, op.scope, op.block));
-            let others = at(&self.ops.assigned, *place).map(|op| (op.file, op.scope, op.block));
+            let losses = at(&self.ops().losses, *place).map(|op| (op.file, op.scope, op.block));
+            let others = at(&self.ops().assigned, *place).map(|op| (op.file, op.scope, op.block));
             losses.chain(others).all(|(file, scope, block)| self.is_where_it_is_made(file, scope, block, *place))
         })
     }
@@ -135,12 +146,12 @@ impl<'f, 'p> Containers<'f, 'p> {
     /// Whether anything takes elements out of what is at a place.
     #[must_use]
     pub fn has_losses(&self, place: At<'p>) -> bool {
-        at(&self.ops.losses, place).next().is_some()
+        at(&self.ops().losses, place).next().is_some()
     }
 
     /// What adds to a place and how: the kind, the scope, the block, where it begins, the key.
     pub fn additions(&self, place: At<'p>) -> impl Iterator<Item = Addition<'p>> {
-        at(&self.ops.adds, place).map(|op| Addition {
+        at(&self.ops().adds, place).map(|op| Addition {
             kind: op.what,
             file: op.file,
             scope: op.scope,
@@ -163,7 +174,8 @@ impl<'f, 'p> Containers<'f, 'p> {
         let model = self.flow.models.of(file);
         let Some(round) = innermost_loop(model, block) else { return false };
         self.flow.places(file, scope, expr).iter().any(|wanted| {
-            at(&self.ops.assigned, *wanted).any(|op| op.file == file && op.offset != except && is_inside(model, op.block, round))
+            at(&self.ops().assigned, *wanted)
+                .any(|op| op.file == file && op.offset != except && is_inside(model, op.block, round))
         })
     }
 }

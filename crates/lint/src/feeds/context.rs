@@ -1,11 +1,10 @@
 //! Whether a statement runs again and again, and in which part of the training, as far as the source tells.
 
-use std::collections::{HashMap, HashSet};
-
 use super::Phase;
 use super::ops::name_of;
 use crate::model::{BlockId, BlockKind, Call, Expr, Model, ScopeId, ScopeKind};
 use crate::program::{FileId, Models};
+use crate::table::{HashMap, HashSet};
 
 /// Functions that somebody calls again and again whom the source does not show: Python itself, torch, a framework.
 const CALLED_BY_OTHERS: &[&str] = &["__getitem__", "__iter__", "__next__", "__call__", "forward", "backward", "collate_fn"];
@@ -76,18 +75,23 @@ impl Contexts {
 
     fn find_repeated(&mut self, models: &Models, calls: &Calls) {
         let handed = handed_names(models);
-        let mut functions = Vec::new();
+        // By the name that they are called by.
+        let mut functions: HashMap<&str, Vec<(FileId, ScopeId)>> = HashMap::default();
         for (file, model) in models.iter() {
             for (scope, function) in model.functions() {
                 let parent = model.scope(scope).parent.unwrap_or(ScopeId::MODULE);
                 let name = function.name.as_str();
                 // Constructing a class calls its `__init__`.
                 let called = if name == "__init__" { model.scope(parent).name() } else { name };
-                functions.push((file, scope, called));
-                let of_framework = model.scope(parent).is_class()
-                    && !calls.contains_key(called)
-                    && has_foreign_base(models, file, model, parent);
-                if CALLED_BY_OTHERS.contains(&name) || handed.contains(name) || of_framework && name != "__init__" {
+                functions.entry(called).or_default().push((file, scope));
+                let known = CALLED_BY_OTHERS.contains(&name) || handed.contains(name);
+                let of_framework = || {
+                    model.scope(parent).is_class()
+                        && name != "__init__"
+                        && !calls.contains_key(called)
+                        && has_foreign_base(models, file, model, parent)
+                };
+                if known || of_framework() {
                     self.repeated.insert((file, scope));
                 }
             }
@@ -97,14 +101,15 @@ impl Contexts {
         }
         loop {
             let before = self.repeated.len();
-            for (file, scope, called) in &functions {
+            functions.retain(|called, named| {
                 let hot = calls.get(called).into_iter().flatten().any(|site| {
                     site.loops > 0 || site.function.is_some_and(|function| self.repeated.contains(&(site.file, function)))
                 });
                 if hot {
-                    self.repeated.insert((*file, *scope));
+                    self.repeated.extend(named.iter());
                 }
-            }
+                !hot
+            });
             if self.repeated.len() == before {
                 return;
             }
@@ -113,15 +118,13 @@ impl Contexts {
 
     fn find_phases(&mut self, models: &Models, calls: &Calls) {
         for (file, model) in models.iter() {
+            let backward = model.calls.iter().filter(|call| matches!(name_of(call.call), Some("backward" | "manual_backward")));
+            let training: HashSet<ScopeId> = backward.filter_map(|call| model.function_of(call.scope)).collect();
             for (scope, function) in model.functions() {
                 let without = function.decorator_list.iter().any(|decorator| is_without_gradients(&decorator.expression));
-                let trains = model.calls.iter().any(|call| {
-                    model.function_of(call.scope) == Some(scope)
-                        && matches!(name_of(call.call), Some("backward" | "manual_backward"))
-                });
                 let phase = match () {
                     () if without => Some(Phase::Validation),
-                    () if trains => Some(Phase::Training),
+                    () if training.contains(&scope) => Some(Phase::Training),
                     () => by_name(function.name.as_str()),
                 };
                 if let Some(phase) = phase {
@@ -151,7 +154,7 @@ impl Contexts {
     }
 }
 
-/// Where something is called.
+/// Where a function or a class of the program is called.
 struct CallSite {
     file: FileId,
     scope: ScopeId,
@@ -163,10 +166,14 @@ struct CallSite {
 type Calls<'p> = HashMap<&'p str, Vec<CallSite>>;
 
 fn calls_by_name<'p>(models: &Models<'p>) -> Calls<'p> {
-    let mut calls: Calls = HashMap::new();
+    let defined =
+        |(_, model): (FileId, &Model<'p>)| model.functions().map(|(_, function)| function.name.as_str()).collect::<Vec<_>>();
+    let classes = |(_, model): (FileId, &Model<'p>)| model.classes().map(|(_, class)| class.name.as_str()).collect::<Vec<_>>();
+    let own: HashSet<&str> = models.iter().flat_map(defined).chain(models.iter().flat_map(classes)).collect();
+    let mut calls: Calls = HashMap::default();
     for (file, model) in models.iter() {
         for Call { call, scope, block, .. } in &model.calls {
-            if let Some(name) = name_of(call) {
+            if let Some(name) = name_of(call).filter(|name| own.contains(name)) {
                 let function = model.function_of(*scope);
                 let site = CallSite { file, scope: *scope, block: *block, function, loops: model.loops(*block) };
                 calls.entry(name).or_default().push(site);
@@ -178,7 +185,7 @@ fn calls_by_name<'p>(models: &Models<'p>) -> Calls<'p> {
 
 /// Names of functions that are given to somebody: callbacks, hooks, targets of threads.
 fn handed_names<'p>(models: &Models<'p>) -> HashSet<&'p str> {
-    let mut names = HashSet::new();
+    let mut names = HashSet::default();
     for (_, model) in models.iter() {
         for call in &model.calls {
             let arguments = &call.call.arguments;

@@ -1,13 +1,12 @@
 //! Every statement of a program that adds to a container or takes from one, by the place of the container.
 
-use std::collections::HashMap;
-
 use ruff_python_ast::{ExprCall, Operator};
 
 use super::Kind;
 use crate::flow::{At, Flow, Place};
 use crate::model::{Assign, BlockId, Bound, Call, Expr, Model, Ranged, ScopeId, TextSize};
 use crate::program::FileId;
+use crate::table::HashMap;
 
 /// Something that happens to the container at a place.
 #[derive(Clone, Copy, Debug)]
@@ -204,7 +203,7 @@ impl<'p> Collector<'_, 'p> {
     }
 
     fn calls(&mut self, model: &Model<'p>) {
-        let mut handed: HashMap<Place<'p>, Vec<(&'p Expr, Kind)>> = HashMap::new();
+        let mut handed: HashMap<Place<'p>, Vec<(&'p Expr, Kind)>> = HashMap::default();
         for assign in model.assigns.iter().filter(|assign| assign.how == Bound::Whole) {
             if let Some((container, kind)) = adder(assign.value) {
                 for at in self.flow.places(self.file, assign.scope, assign.target).into_iter().filter(|at| at.depth == 0) {

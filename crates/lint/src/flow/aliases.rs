@@ -1,11 +1,12 @@
 //! From one place to all that can hold the same object.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 
 use super::place::MAX_DEPTH;
 use super::{At, Flow, Place};
 use crate::model::{ScopeId, TextSize};
 use crate::program::FileId;
+use crate::table::HashSet;
 
 /// Places that are visited for one object, at most: a program in which more places hold it is not understood anyway.
 const MAX_STATES: usize = 4_000;
@@ -66,7 +67,7 @@ impl<'p> Flow<'p> {
     /// exactly, so that classes that inherit from them do not count.
     #[must_use]
     pub fn aliases(&self, seeds: &[At<'p>], exact: bool) -> Vec<Alias<'p>> {
-        let mut seen: HashSet<(At<'p>, Reach, bool)> = HashSet::new();
+        let mut seen: HashSet<(At<'p>, Reach, bool)> = HashSet::default();
         let mut found: Vec<Alias<'p>> = Vec::new();
         let mut queue: VecDeque<Alias<'p>> = seeds
             .iter()
@@ -117,14 +118,14 @@ impl<'p> Flow<'p> {
                 });
             }
         };
-        for edge in self.forward.get(&alias.at.place).into_iter().flatten() {
+        for edge in self.edges().forward.get(&alias.at.place).into_iter().flatten() {
             if !alias.may_leave(edge.to.place) {
                 continue;
             }
             go(edge.from, edge.to, Reach::Forward, edge.site);
         }
         if alias.reach == Reach::Back {
-            for edge in self.back.get(&alias.at.place).into_iter().flatten() {
+            for edge in self.edges().back.get(&alias.at.place).into_iter().flatten() {
                 go(edge.to, edge.from, Reach::Back, edge.site);
             }
         }

@@ -1,11 +1,11 @@
 //! The classes of a program: who inherits from whom, and what class an expression's value has.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 
 use super::{Flow, Place};
 use crate::model::{Binding, BindingKind, Bound, Expr, ExprCall, Model, ScopeId, ScopeKind, dotted};
 use crate::program::{FileId, Models};
+use crate::table::HashMap;
 
 /// A class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,7 +46,7 @@ pub struct Classes {
 
 impl Classes {
     pub(super) fn new(models: &Models) -> Self {
-        let mut bases: HashMap<ClassId, Vec<ClassId>> = HashMap::new();
+        let mut bases: HashMap<ClassId, Vec<ClassId>> = HashMap::default();
         for (file, model) in models.iter() {
             for (scope, class) in model.classes() {
                 let outer = model.scope(scope).parent.unwrap_or(ScopeId::MODULE);

@@ -18,10 +18,11 @@ pub use classes::{ClassId, Classes};
 pub use edges::Edge;
 pub use place::{At, Place};
 
-use std::collections::{HashMap, HashSet};
+use std::cell::OnceCell;
 
 use crate::model::{Assign, Expr, ScopeId};
 use crate::program::{FileId, Models};
+use crate::table::{HashMap, HashSet};
 
 /// Assignments and the files that they stand in.
 type Assigns<'p> = Vec<(FileId, Assign<'p>)>;
@@ -39,6 +40,15 @@ pub struct Flow<'p> {
     attributes: HashMap<(ClassId, &'p str), Assigns<'p>>,
     /// Every name of an attribute in the program.
     attribute_names: HashSet<&'p str>,
+    /// The assignments to attributes of whatever is not `self`, by the attribute's name.
+    elsewhere: HashMap<&'p str, Assigns<'p>>,
+    /// What flows where. Few programs are asked: it is read when one is.
+    edges: OnceCell<Edges<'p>>,
+}
+
+/// The edges by their ends.
+#[derive(Debug, Default)]
+struct Edges<'p> {
     /// By the place that a value comes from.
     forward: HashMap<Place<'p>, Vec<Edge<'p>>>,
     /// By the place that a value gets to.
@@ -46,24 +56,52 @@ pub struct Flow<'p> {
 }
 
 impl<'p> Flow<'p> {
-    /// Reads a program's edges.
+    /// Reads a program.
     #[must_use]
     pub fn new(models: &'p Models<'p>) -> Self {
         let mut flow = Self {
             models,
             classes: Classes::new(models),
-            variables: HashMap::new(),
-            attributes: HashMap::new(),
-            attribute_names: HashSet::new(),
-            forward: HashMap::new(),
-            back: HashMap::new(),
+            variables: HashMap::default(),
+            attributes: HashMap::default(),
+            attribute_names: HashSet::default(),
+            elsewhere: HashMap::default(),
+            edges: OnceCell::new(),
         };
         flow.index_assigns();
-        for edge in edges::all(&flow) {
-            flow.forward.entry(edge.from.place).or_default().push(edge);
-            flow.back.entry(edge.to.place).or_default().push(edge);
-        }
         flow
+    }
+
+    fn edges(&self) -> &Edges<'p> {
+        self.edges.get_or_init(|| {
+            let mut by_end = Edges::default();
+            for edge in edges::all(self) {
+                by_end.forward.entry(edge.from.place).or_default().push(edge);
+                by_end.back.entry(edge.to.place).or_default().push(edge);
+            }
+            by_end
+        })
+    }
+
+    /// The assignments to a place itself, wherever in the program; none for what is no variable and no attribute.
+    pub fn assigned(&self, place: Place<'p>) -> impl Iterator<Item = &(FileId, Assign<'p>)> {
+        let (own, named, others) = match place {
+            Place::Variable(file, owner, name) => {
+                let others = if owner == ScopeId::MODULE { self.elsewhere.get(name) } else { None };
+                (self.variables.get(&(file, owner, name)), None, others)
+            }
+            Place::Attribute(class, name) => (
+                self.attributes.get(&(class, name)),
+                self.variables.get(&(class.file, class.scope, name)),
+                self.elsewhere.get(name),
+            ),
+            _ => (None, None, None),
+        };
+        let is_there = move |each: &&(FileId, Assign<'p>)| {
+            self.places(each.0, each.1.scope, each.1.target).contains(&At { place, depth: 0 })
+        };
+        let sure = own.into_iter().chain(named).flatten();
+        sure.chain(others.into_iter().flatten().filter(is_there))
     }
 
     fn index_assigns(&mut self) {
@@ -76,8 +114,10 @@ impl<'p> Flow<'p> {
                         }
                     }
                     Expr::Attribute(attribute) => {
-                        if let Some(class) = self.own_class(file, assign.scope, &attribute.value) {
-                            self.attributes.entry((class, attribute.attr.as_str())).or_default().push((file, *assign));
+                        let name = attribute.attr.as_str();
+                        match self.own_class(file, assign.scope, &attribute.value) {
+                            Some(class) => self.attributes.entry((class, name)).or_default().push((file, *assign)),
+                            None => self.elsewhere.entry(name).or_default().push((file, *assign)),
                         }
                     }
                     _ => {}
@@ -94,18 +134,6 @@ impl<'p> Flow<'p> {
     #[must_use]
     pub fn attribute_name(&self, name: &str) -> Option<&'p str> {
         self.attribute_names.get(name).copied()
-    }
-
-    /// Every assignment to a variable or to an attribute.
-    pub fn assigned(&self, place: Place<'p>) -> impl Iterator<Item = &(FileId, Assign<'p>)> {
-        let (variable, attribute) = match place {
-            Place::Variable(file, owner, name) => (self.variables.get(&(file, owner, name)), None),
-            Place::Attribute(class, name) => {
-                (self.variables.get(&(class.file, class.scope, name)), self.attributes.get(&(class, name)))
-            }
-            Place::Unknown(_) | Place::Result(..) | Place::Instance(_) => (None, None),
-        };
-        variable.into_iter().chain(attribute).flatten()
     }
 
     /// The classes that assign an attribute of this name, to themselves or in their body.

@@ -1,7 +1,5 @@
 //! The one walk over the tree that fills a model.
 
-use std::collections::{HashMap, HashSet};
-
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_pattern, walk_stmt};
 use ruff_python_ast::{Comprehension, ExceptHandler, Expr, Parameters, Pattern, Stmt, StmtClassDef, StmtFunctionDef, TypeParams};
 use ruff_text_size::{Ranged, TextRange};
@@ -11,6 +9,7 @@ use super::{
     elements_of,
 };
 use crate::source::Source;
+use crate::table::{HashMap, HashSet};
 
 /// Stack left below which more is taken, and how much: trees may be as deep as the source allows.
 const RED_ZONE: usize = 128 << 10;
@@ -24,7 +23,7 @@ pub(super) fn build(source: &Source) -> Model<'_> {
         assigns: Vec::new(),
         calls: Vec::new(),
         results: Vec::new(),
-        attributes: HashSet::new(),
+        attributes: HashSet::default(),
         deletes: Vec::new(),
     };
     let mut builder =
@@ -60,7 +59,8 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn add_scope(&mut self, kind: ScopeKind<'a>, parent: Option<ScopeId>) -> ScopeId {
         let id = ScopeId(u32::try_from(self.model.scopes.len()).unwrap_or(u32::MAX));
-        let scope = Scope { kind, parent, block: self.block, names: HashMap::new(), globals: Vec::new(), nonlocals: Vec::new() };
+        let scope =
+            Scope { kind, parent, block: self.block, names: HashMap::default(), globals: Vec::new(), nonlocals: Vec::new() };
         self.model.scopes.push(scope);
         id
     }

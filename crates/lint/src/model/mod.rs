@@ -11,8 +11,6 @@ mod fact;
 mod name;
 mod scope;
 
-use std::collections::HashSet;
-
 pub use block::{Block, BlockId, BlockKind};
 pub use element::elements_of;
 pub use fact::{Assign, Bound, Call, Delete, Result};
@@ -22,6 +20,7 @@ pub use ruff_text_size::{Ranged, TextRange, TextSize};
 pub use scope::{Binding, BindingKind, Scope, ScopeId, ScopeKind};
 
 use crate::source::Source;
+use crate::table::HashSet;
 
 /// What names mean in one file.
 #[derive(Debug)]

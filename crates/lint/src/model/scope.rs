@@ -1,11 +1,10 @@
 //! Scopes, what is bound in them, and which scope a name belongs to (the language reference, section 4.2).
 
-use std::collections::HashMap;
-
 use ruff_python_ast::{Expr, ExprLambda, Parameters, StmtClassDef, StmtFunctionDef};
 use ruff_text_size::TextRange;
 
 use super::{BlockId, Model};
+use crate::table::HashMap;
 
 /// Index of a scope in its model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,6 +6,7 @@ use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{ModModule, Stmt};
 
 use super::Files;
+use crate::table::HashMap;
 
 /// Packages that are climbed to find where absolute imports begin.
 const MAX_CLIMB: usize = 16;
@@ -52,34 +53,62 @@ impl<'a> StatementVisitor<'a> for Collector {
     }
 }
 
-/// The file of a module: beside the importing file, from the top of its package, or in one of the folders of `search`.
-pub(super) fn find(files: &dyn Files, from: &Path, name: &str, level: u32, search: &[PathBuf]) -> Option<PathBuf> {
-    let folder = from.parent()?;
-    let relative: PathBuf = name.split('.').collect();
-    if level > 0 {
-        let mut base = folder;
-        for _ in 1..level {
-            base = base.parent()?;
-        }
-        return module(files, &base.join(relative));
-    }
-    let mut tops = vec![folder.to_owned()];
-    let mut top = folder;
-    for _ in 0..MAX_CLIMB {
-        if !files.is_file(&top.join("__init__.py")) {
-            break;
-        }
-        let Some(parent) = top.parent() else { break };
-        top = parent;
-    }
-    if top != folder {
-        tops.insert(0, top.to_owned());
-    }
-    tops.iter().chain(search).find_map(|top| module(files, &top.join(&relative)))
+/// Looks for the files of modules, for each place once.
+pub(super) struct Finder<'f> {
+    files: &'f dyn Files,
+    /// Folders in which absolute imports are looked for beside the importing file's own.
+    search: &'f [PathBuf],
+    /// The file of a module by its path without an ending.
+    found: HashMap<PathBuf, Option<PathBuf>>,
+    /// Where absolute imports of a folder's files begin.
+    tops: HashMap<PathBuf, Vec<PathBuf>>,
 }
 
-fn module(files: &dyn Files, path: &Path) -> Option<PathBuf> {
-    let file = path.with_extension("py");
-    let package = path.join("__init__.py");
-    [package, file].into_iter().find(|path| files.is_file(path))
+impl<'f> Finder<'f> {
+    pub(super) fn new(files: &'f dyn Files, search: &'f [PathBuf]) -> Self {
+        Self { files, search, found: HashMap::default(), tops: HashMap::default() }
+    }
+
+    /// The file of a module: beside the importing file, from the top of its package, or in one of the folders to search.
+    pub(super) fn find(&mut self, from: &Path, name: &str, level: u32) -> Option<PathBuf> {
+        let folder = from.parent()?;
+        let relative: PathBuf = name.split('.').collect();
+        if level > 0 {
+            let mut base = folder;
+            for _ in 1..level {
+                base = base.parent()?;
+            }
+            return self.module(base.join(relative));
+        }
+        if !self.tops.contains_key(folder) {
+            let tops = self.tops_of(folder);
+            self.tops.insert(folder.to_owned(), tops);
+        }
+        let places: Vec<PathBuf> = self.tops[folder].iter().map(|top| top.join(&relative)).collect();
+        places.into_iter().find_map(|place| self.module(place))
+    }
+
+    fn tops_of(&self, folder: &Path) -> Vec<PathBuf> {
+        let mut top = folder;
+        for _ in 0..MAX_CLIMB {
+            if !self.files.is_file(&top.join("__init__.py")) {
+                break;
+            }
+            let Some(parent) = top.parent() else { break };
+            top = parent;
+        }
+        let climbed = (top != folder).then(|| top.to_owned());
+        climbed.into_iter().chain([folder.to_owned()]).chain(self.search.iter().cloned()).collect()
+    }
+
+    fn module(&mut self, path: PathBuf) -> Option<PathBuf> {
+        if let Some(known) = self.found.get(&path) {
+            return known.clone();
+        }
+        let file = path.with_extension("py");
+        let package = path.join("__init__.py");
+        let found = [package, file].into_iter().find(|path| self.files.is_file(path));
+        self.found.insert(path, found.clone());
+        found
+    }
 }

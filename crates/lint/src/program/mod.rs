@@ -7,7 +7,7 @@ mod files;
 mod import;
 mod library;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 pub use files::{Files, InMemory, Rooted};
@@ -15,6 +15,7 @@ pub use library::is_library;
 
 use crate::model::{BindingKind, Expr, Model, ScopeId};
 use crate::source::{Source, SourceError};
+use crate::table::{HashMap, HashSet};
 
 /// Files of one program that are read, at most.
 pub const MAX_FILES: usize = 400;
@@ -33,11 +34,32 @@ pub struct FileId(pub u32);
 pub struct Program {
     sources: Vec<Source>,
     library: Vec<bool>,
-    /// Which file a dotted path means, as it is written in a file (with its leading dots).
-    links: HashMap<(FileId, String), FileId>,
+    /// Which files the imports of each file mean.
+    links: Vec<Links>,
     errors: Vec<SourceError>,
     /// Whether there was more than is read.
     pub cut: bool,
+}
+
+/// What the imports of one file mean.
+#[derive(Debug, Default)]
+struct Links {
+    /// Dotted paths as they are written there, with their leading dots.
+    files: HashMap<String, FileId>,
+    /// What the first name of one can be; most names lead to no file of the program.
+    heads: HashSet<String>,
+}
+
+impl Links {
+    fn add(&mut self, path: String, to: FileId) {
+        self.heads.insert(head(&path).to_owned());
+        self.files.insert(path, to);
+    }
+}
+
+/// The first name of a dotted path; nothing for a relative one.
+fn head(path: &str) -> &str {
+    path.split('.').next().unwrap_or_default()
 }
 
 impl Program {
@@ -46,7 +68,8 @@ impl Program {
     #[must_use]
     pub fn load(files: &dyn Files, entries: &[PathBuf], search: &[PathBuf]) -> Self {
         let mut program = Self::default();
-        let mut known: HashMap<PathBuf, Option<FileId>> = HashMap::new();
+        let mut known: HashMap<PathBuf, Option<FileId>> = HashMap::default();
+        let mut modules = import::Finder::new(files, search);
         let mut queue: VecDeque<PathBuf> = entries.iter().cloned().collect();
         let mut wanted: Vec<(FileId, String, PathBuf)> = Vec::new();
         let mut bytes_left = MAX_TOTAL_BYTES;
@@ -65,16 +88,17 @@ impl Program {
                 continue;
             }
             for (name, level) in import::imports(program.sources[id.0 as usize].tree()) {
-                let Some(found) = import::find(files, &path, &name, level, search) else { continue };
+                let Some(found) = modules.find(&path, &name, level) else { continue };
                 if !is_library(&found) {
                     queue.push_back(found.clone());
                 }
                 wanted.push((id, format!("{}{name}", ".".repeat(level as usize)), found));
             }
         }
+        program.links.resize_with(program.sources.len(), Links::default);
         for (from, name, path) in wanted {
             if let Some(Some(to)) = known.get(&path) {
-                program.links.insert((from, name), *to);
+                program.links[from.0 as usize].add(name, *to);
             }
         }
         program
@@ -158,9 +182,13 @@ impl<'p> Models<'p> {
     /// The file that the longest beginning of a dotted path means in `file`, and the parts left.
     #[must_use]
     pub fn import<'n>(&self, file: FileId, path: &'n str) -> Option<(FileId, &'n str)> {
+        let links = self.program.links.get(file.0 as usize)?;
+        if !links.heads.contains(head(path)) {
+            return None;
+        }
         let mut end = path.len();
         loop {
-            if let Some(to) = self.program.links.get(&(file, path[..end].to_owned())) {
+            if let Some(to) = links.files.get(&path[..end]) {
                 return Some((*to, path[end..].trim_start_matches('.')));
             }
             end = path[..end].rfind('.').filter(|at| *at > 0 && path[..*at].chars().any(|letter| letter != '.'))?;
@@ -188,6 +216,10 @@ impl<'p> Models<'p> {
         match &binding.kind {
             BindingKind::Import { path, level } => {
                 let hops = hops.checked_sub(1)?;
+                let first = if *level > 0 { "" } else { head(path) };
+                if !self.program.links.get(file.0 as usize)?.heads.contains(first) {
+                    return None;
+                }
                 let path = format!("{}{path}", ".".repeat(*level as usize));
                 let whole = std::iter::once(path.as_str()).chain(rest.iter().copied()).collect::<Vec<_>>().join(".");
                 let (to, left) = self.import(file, &whole)?;
