@@ -4,6 +4,7 @@ use lowtide_model::{Kind, ProcId, Role};
 
 use crate::cut;
 use crate::judge::{Ask, Judged, Outcome, judge};
+use crate::marks::spread::SPREADS;
 use crate::marks::{Line, Marks};
 use crate::pyramid::{Pyramid, Window};
 use crate::series::{Store, Track};
@@ -42,6 +43,8 @@ const SMALL: f64 = 3.0 * 1024.0 * 1024.0;
 
 /// The share of a judged stretch that may lie before the first step: less does not move its slope.
 const SET_UP_SHARE: f64 = 0.25;
+/// The share of a role's growth from which on its members' explains it.
+const MOST_OF_IT: f64 = 0.75;
 /// The least that is asked for to watch on, seconds.
 const FEW_S: f64 = 5.0;
 
@@ -117,8 +120,12 @@ fn in_training(judged: Judged, windows: &[Window], ask: Ask, line: Option<&Line>
 fn judge_process(series: &mut Vec<Series>, id: ProcId, track: &Track, line: Option<&Line>, over: bool) {
     let ended = over || track.ended_s.is_some();
     let role = Some(track.process.role);
-    let mut add = |kind, copied, pyramid: &Pyramid, ask| {
-        let by = |windows: &[Window], ask| in_training(judge(windows, ask), windows, ask, line);
+    let mut add = |kind, copied: bool, pyramid: &Pyramid, ask| {
+        let by = |windows: &[Window], ask| {
+            let judged = in_training(judge(windows, ask), windows, ask, line);
+            let Some(line) = line.filter(|_| kind == Kind::Anonymous && !copied) else { return judged };
+            line.unless_spread(judged, ask)
+        };
         let judged = cut::judge(pyramid, ask, by);
         series.push(Series { process: Some(id), role, kind, copied, judged, members: 1 });
     };
@@ -149,7 +156,10 @@ fn judge_roles(series: &mut Vec<Series>, store: &Store, end_s: f64, over: bool) 
             continue;
         }
         let judged = cut::judge(&group.grown, Ask::bytes(over, false), judge);
-        if judged.grows() {
+        // What is held back of each is not claimed of all together.
+        let held_back: f64 =
+            series.iter().filter(|s| s.role == Some(*role) && s.judged.doubt == SPREADS).map(|s| s.judged.rate).sum();
+        if judged.grows() && held_back < MOST_OF_IT * judged.rate {
             series.push(Series {
                 process: None,
                 role: Some(*role),

@@ -90,7 +90,7 @@ const LOADING_RATE: f64 = 20.0 * 1024.0 * 1024.0;
 /// Shortest stretch, in seconds, on which growth is claimed that looks like loading.
 const LOADING_S: f64 = 120.0;
 /// The fewest low tides for a trend.
-const FEWEST: usize = 6;
+pub const FEWEST: usize = 6;
 /// Standard errors that growth must be above zero. Set by the study in `tests/study.rs`: at serial correlations up to
 /// 0.99 it keeps false alarms under 1 %.
 const SIGNIFICANT: f64 = 5.0;

@@ -1,13 +1,14 @@
 //! The ring's layout, version 1; all numbers are little-endian.
 //!
 //! ```text
-//! ring   := header[4096] slot[128]*
+//! ring   := header[4096] slot[136]*
 //! header := 0 magic `LTMARKS1`   8 slot size u32   12 slots u32   16 pid u32   20 parent u32   24 made at, ns u64
 //!           32 slots ever written u64   40 steps u64   48 last step at, ns u64   56 rank i32   60 local rank i32
 //!           64 Python's version u8 * 3   68 state u32 (2: off)   72 role[24]   96 torch's version[24]   120 text[136]
 //!           256 request u64   264 its kind u32   272 answered u64   280 answer i64
 //! slot   := seq u64   t_ns u64   kind u8   scope u8   text length u8   flags u8   gc_full u32   steps u64   index i64
-//!           heap_used i64   heap_free i64   gc_objects i64   workers u32   compiled u32   text[48]   seq u64
+//!           heap_used i64   heap_free i64   gc_objects i64   workers u32   compiled u32   blocks i64   text[48]
+//!           seq u64
 //! ```
 //!
 //! A slot of kind 8 answers a request: scope is what was asked for, index what came of it (-1: it could not be done), and
@@ -24,7 +25,7 @@ pub const HEADER_LEN: usize = 4096;
 /// Where the header's text lies.
 pub(crate) const TEXT: std::ops::Range<usize> = 120..256;
 /// Bytes of a slot.
-pub const SLOT_LEN: usize = 128;
+pub const SLOT_LEN: usize = 136;
 /// The most slots that a ring may have.
 const MOST_SLOTS: u32 = 1 << 16;
 
@@ -59,12 +60,12 @@ pub enum Slot {
 /// Reads slot number `n`; `None` where it is not whole.
 #[must_use]
 pub fn slot(bytes: &[u8], n: u64) -> Option<Slot> {
-    if u64_at(bytes, 0)? != n + 1 || u64_at(bytes, 120)? != n + 1 {
+    if u64_at(bytes, 0)? != n + 1 || u64_at(bytes, SLOT_LEN - 8)? != n + 1 {
         return None;
     }
     let (t_ns, kind, scope, flags) = (u64_at(bytes, 8)?, *bytes.get(16)?, *bytes.get(17)?, *bytes.get(19)?);
     let length = usize::from(*bytes.get(18)?).min(48);
-    let text = || String::from_utf8_lossy(bytes.get(72..72 + length).unwrap_or_default()).into_owned();
+    let text = || String::from_utf8_lossy(bytes.get(80..80 + length).unwrap_or_default()).into_owned();
     let (steps, index) = (u64_at(bytes, 24)?, i64_at(bytes, 32)?);
     let number = |at: usize| i64_at(bytes, at).and_then(|value| u64::try_from(value).ok());
     let what = match kind {
@@ -99,6 +100,7 @@ pub fn slot(bytes: &[u8], n: u64) -> Option<Slot> {
         gc_objects: number(56),
         workers: u32_at(bytes, 64).filter(|count| *count != u32::MAX),
         compiled: u32_at(bytes, 68).filter(|count| *count != u32::MAX),
+        python_blocks: number(72),
         devices: Vec::new(),
     });
     Some(Slot::Mark(t_ns, what, steps, facts))
@@ -148,9 +150,9 @@ mod tests {
         #[test]
         fn nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200), n in 0_u64..4, whole: bool) {
             let mut bytes = bytes;
-            if whole && bytes.len() >= 128 {
+            if whole && bytes.len() >= SLOT_LEN {
                 bytes[..8].copy_from_slice(&(n + 1).to_le_bytes());
-                bytes[120..128].copy_from_slice(&(n + 1).to_le_bytes());
+                bytes[SLOT_LEN - 8..SLOT_LEN].copy_from_slice(&(n + 1).to_le_bytes());
             }
             let _ = (header(&bytes), slot(&bytes, n));
         }
@@ -162,7 +164,7 @@ mod tests {
         bytes[..8].copy_from_slice(&7_u64.to_le_bytes());
         bytes[16] = 2;
         assert_eq!(slot(&bytes, 6), None);
-        bytes[120..].copy_from_slice(&7_u64.to_le_bytes());
+        bytes[SLOT_LEN - 8..].copy_from_slice(&7_u64.to_le_bytes());
         assert_eq!(slot(&bytes, 6), Some(Slot::Mark(0, MarkKind::Step, 0, None)));
         assert_eq!(slot(&bytes, 5), None, "another one's place");
     }

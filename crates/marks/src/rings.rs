@@ -284,8 +284,8 @@ mod tests {
             bytes[17] = 4;
             bytes[18] = 5;
             bytes[24..32].copy_from_slice(&steps.to_le_bytes());
-            bytes[72..77].copy_from_slice(b"train");
-            bytes[120..].copy_from_slice(&seq);
+            bytes[80..85].copy_from_slice(b"train");
+            bytes[SLOT_LEN - 8..].copy_from_slice(&seq);
             let at = HEADER_LEN as u64 + self.written % 4 * SLOT_LEN as u64;
             self.file.write_all_at(&bytes, at).expect("written");
             self.written += 1;
@@ -369,7 +369,7 @@ mod tests {
         assert_eq!(bytes[256..268], [2, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0]);
 
         let mut answer = [0; SLOT_LEN];
-        for (at, value) in [(0, 2_u64), (8, 300), (32, 5 << 20), (40, 2), (48, 7_000_000), (56, 9 << 20), (120, 2)] {
+        for (at, value) in [(0, 2_u64), (8, 300), (32, 5 << 20), (40, 2), (48, 7_000_000), (56, 9 << 20), (SLOT_LEN - 8, 2)] {
             answer[at..at + 8].copy_from_slice(&value.to_le_bytes());
         }
         answer[16..18].copy_from_slice(&[8, 2]);

@@ -131,6 +131,10 @@ pub struct InnerFacts {
     /// Entries of torch's compile cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compiled: Option<u32>,
+    /// Blocks in use of Python's own allocator, of at most 512 bytes each (`sys.getallocatedblocks`); what is larger is in
+    /// [`Self::heap_used`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub python_blocks: Option<u64>,
     /// PyTorch's allocator, per device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceFacts>,

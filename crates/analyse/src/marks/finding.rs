@@ -12,6 +12,8 @@ const NOT_LIVE: f64 = 0.1;
 /// Holes that grow by this share of the growth of pages explain it, where less than [`HARDLY_LIVE`] of it is live.
 const HOLES: f64 = 0.6;
 const HARDLY_LIVE: f64 = 0.2;
+/// Bytes of a usual small block: an object of a few fields, a float, a short text.
+const SMALL_BLOCK: f64 = 64.0;
 /// Garbage-collected objects per step from which on their growth is worth a line: one new list is two objects.
 const OBJECTS: f64 = 0.5;
 /// A rate per step that was measured step by step is taken as long as it is within this share of the one by time.
@@ -57,8 +59,14 @@ pub fn complete(run: &Analyser, assessment: &Assessment, group: &[&Series], find
     finding.evidence.splice(1..1, seen);
     if let Some(live) = line.live_growth(since_s, until_s) {
         let share = live / pages;
+        let blocks = line.block_growth(since_s, until_s).filter(|blocks| blocks * SMALL_BLOCK >= NOT_LIVE * pages);
         finding.evidence.push(if share < NOT_LIVE {
-            "live memory of the C heap does not grow with it: holes in the heap, or memory outside of it".to_owned()
+            match blocks {
+                Some(blocks) => {
+                    format!("live memory of the C heap does not grow, but Python has {blocks:.0} small blocks more each second")
+                }
+                None => "live memory of the C heap does not grow with it: holes in the heap, or memory outside of it".to_owned(),
+            }
         } else {
             format!("live memory of the C heap grows by {}/s, {:.0} % of it", Rate(live), (100.0 * share).min(999.0))
         });

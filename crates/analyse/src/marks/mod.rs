@@ -8,6 +8,7 @@ pub mod late_gc;
 mod leftover;
 mod nodes;
 mod phases;
+pub mod spread;
 mod table;
 mod trims;
 
@@ -49,6 +50,8 @@ pub struct Line {
     live_by_step: Pyramid,
     /// Bytes free inside the C heap by time.
     holes: Pyramid,
+    /// Blocks in use of Python's own allocator by time.
+    blocks: Pyramid,
     /// Objects that Python's collector tracks, by steps.
     objects: Pyramid,
     /// Full collections, and entries of torch's compile cache: at the first step, and last.
@@ -162,6 +165,9 @@ impl Line {
             }
             if let Some(bytes) = facts.heap_free {
                 self.holes.push(mark.t_s, bytes as f64);
+            }
+            if let Some(blocks) = facts.python_blocks {
+                self.blocks.push(mark.t_s, blocks as f64);
             }
             if let Some(objects) = facts.gc_objects {
                 self.objects.push(taken as f64, objects as f64);
@@ -329,6 +335,11 @@ impl Line {
     /// Growth of what is free inside the C heap, per second.
     pub fn hole_growth(&self, since_s: f64, until_s: f64) -> Option<f64> {
         low_growth(&self.holes, since_s, until_s)
+    }
+
+    /// Growth of the number of blocks of Python's own allocator, per second.
+    pub fn block_growth(&self, since_s: f64, until_s: f64) -> Option<f64> {
+        low_growth(&self.blocks, since_s, until_s)
     }
 
     /// What came of asking the process to give free memory back, about growth of so many bytes per second.

@@ -2,16 +2,17 @@
 
 import gc
 import mmap
+import os
 import sys
 import time
 
 from .budget import Budget
 from .ring import UNKNOWN
 
-NOTHING = (0, -1, -1, -1, UNKNOWN, UNKNOWN)
+NOTHING = (0, -1, -1, -1, UNKNOWN, UNKNOWN, -1)
 #: What is taken where nothing is: flags, facts, devices.
 NONE = (0, NOTHING, ())
-#: Facts beside steps may take this share of the time.
+#: Facts beside steps may take this share of the time, and counts of blocks the same once more.
 SHARE = 0.001
 #: Counts of all objects may take this share of the time, and so much at the beginning. Seconds.
 COUNTS, COUNT_S = 0.001, 0.02
@@ -67,7 +68,8 @@ class Facts:
     def __init__(self, forked=False):
         now = time.monotonic()
         self.heap = heap()
-        self.next_s = 0.0
+        self.next_s = self.next_blocks_s = 0.0
+        self.small, self.known = small_blocks(), -1
         self.boundaries, self.counts = Budget(now), Budget(now, COUNTS, COUNT_S, 1)
         self.forked = forked  # pages may be shared with a parent or a child
 
@@ -89,17 +91,37 @@ class Facts:
         self.next_s = now + cost / SHARE
         if boundary:
             self.boundaries.spent(cost)
-        facts = (full, used, free, self.objects(now) if boundary else -1, workers(), compiled())
+        blocks = self.blocks(now)
+        facts = (full, used, free, self.objects(now) if boundary else -1, workers(), compiled(), blocks)
         return flags, facts, cuda
+
+    def blocks(self, now):
+        """Python's small blocks in use; -1 where they are not known. Counting them reads a word for each page of them, and
+        writes nothing."""
+        if self.small is None or now < self.next_blocks_s:
+            return -1
+        start = time.thread_time()
+        self.known = self.small()
+        self.next_blocks_s = now + (time.thread_time() - start) / SHARE
+        return self.known
 
     def objects(self, now):
         """How many objects the collector tracks; -1 where it costs too much, or would copy pages that are shared."""
-        if self.forked or not self.counts.allows(now) or sys.getallocatedblocks() > BLOCKS:
+        if self.forked or not self.counts.allows(now):
+            return -1
+        if (sys.getallocatedblocks() if self.small is None else self.known) > BLOCKS:
             return -1
         start = time.thread_time()
         count = len(gc.get_objects())
         self.counts.spent(time.thread_time() - start)
         return count
+
+
+def small_blocks():
+    """A function that counts the blocks of Python's own allocator: of at most 512 bytes each, what is larger comes from the C heap.
+    None where there is none, or where its blocks may have any size (mimalloc)."""
+    mimalloc = "t" in getattr(sys, "abiflags", "") or os.environ.get("PYTHONMALLOC", "").startswith("mimalloc")
+    return None if mimalloc else getattr(sys, "getallocatedblocks", None)
 
 
 def devices():

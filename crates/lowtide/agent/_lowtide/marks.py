@@ -70,7 +70,7 @@ class Marks:
         flags |= 0 if index is None else 8
         self.ring.write(t_ns, kind, scope, text, flags, self.steps, 0 if index is None else index, facts)
         for device, allocated, reserved, peak in devices:
-            self.ring.write(t_ns, DEVICE, 0, "", 0, self.steps, device, (0, allocated, reserved, peak, 0, 0))
+            self.ring.write(t_ns, DEVICE, 0, "", 0, self.steps, device, (0, allocated, reserved, peak, 0, 0, 0))
 
     def moment(self):
         """This one, for a mark that may be made later. As long as nothing was said, nothing is measured."""
@@ -172,7 +172,7 @@ class Marks:
         self.answered = request
         value, pause_ns, free = answer(kind)
         rings.ANSWER.pack_into(ring.map, 272, request, value)
-        ring.write(time.monotonic_ns(), ANSWERED, kind & 255, "", 0, self.steps, value, (0, request, pause_ns, free, 0, 0))
+        ring.write(time.monotonic_ns(), ANSWERED, kind & 255, "", 0, self.steps, value, (0, request, pause_ns, free, 0, 0, 0))
 
     def off(self, error):
         """Says why, and is silent from here on."""

@@ -8,7 +8,7 @@ All numbers are little-endian. Header, 4096 bytes:
    72 role, 24 bytes      96 torch's version, 24 bytes      120 what counts as a step, or why it is off, 136 bytes
   256 request u64 and 264 its kind u32 (by the recorder)      272 answered u64 and 280 the answer i64 (by the process)
 
-then slots of 128 bytes, number n at place n modulo the number of slots. All times are CLOCK_MONOTONIC.
+then slots of 136 bytes, number n at place n modulo the number of slots. All times are CLOCK_MONOTONIC.
 """
 
 import mmap
@@ -20,7 +20,7 @@ from operator import length_hint
 
 HEADER = 4096
 SLOTS = 512
-SLOT = struct.Struct("<QQBBBBIQqqqqII48sQ")
+SLOT = struct.Struct("<QQBBBBIQqqqqIIq48sQ")
 SIZE = HEADER + SLOTS * SLOT.size
 U64 = struct.Struct("<Q")
 STEPS = struct.Struct("<QQ")
@@ -81,10 +81,10 @@ class Ring:
         self.map[:8] = header[:8]
 
     def write(self, t_ns, kind, scope, text, flags, steps, index, facts):
-        """One mark. `facts`: (gc_full, heap_used, heap_free, gc_objects, workers, compiled)."""
+        """One mark. `facts`: (gc_full, heap_used, heap_free, gc_objects, workers, compiled, blocks)."""
         n = next(self.numbers)
         text = text[:48] if isinstance(text, bytes) else cut(text, 48)
-        gc_full, used, free, objects, workers, compiled = facts
+        gc_full, used, free, objects, workers, compiled, blocks = facts
         place = HEADER + (n % SLOTS) * SLOT.size
         if U64.unpack_from(self.map, place)[0] > n:
             return  # other threads were round the ring in the meantime
@@ -105,6 +105,7 @@ class Ring:
             objects,
             workers,
             compiled,
+            blocks,
             text,
             n + 1,
         )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 KINDS = {1: "on", 2: "step", 3: "begin", 4: "end", 5: "facts", 6: "off", 7: "device", 8: "answered", 9: "loss"}
 SCOPES = {0: "", 1: "round", 2: "node", 3: "epoch", 4: "phase"}
-SLOT = struct.Struct("<QQBBBBIQqqqqII48sQ")
+SLOT = struct.Struct("<QQBBBBIQqqqqIIq48sQ")
 
 
 def read(path: Path) -> dict:
@@ -13,7 +13,7 @@ def read(path: Path) -> dict:
     slot_size, slots, pid, ppid, start, written, steps, last = struct.unpack_from("<IIIIQQQQ", data, 8)
     marks = []
     for n in range(max(0, written - slots), written):
-        seq, t, kind, scope, length, flags, full, at, index, used, free, objects, workers, compiled, text, again = (
+        seq, t, kind, scope, length, flags, full, at, index, used, free, objects, workers, compiled, blocks, text, again = (
             SLOT.unpack_from(data, 4096 + n % slots * slot_size)
         )
         assert seq == again == n + 1
@@ -31,6 +31,7 @@ def read(path: Path) -> dict:
                 "pause_ns": free if kind == 8 else None,
                 "gc_objects": objects,
                 "workers": workers,
+                "blocks": blocks,
             }
         )
     state = struct.unpack_from("<I", data, 68)[0]

@@ -150,6 +150,27 @@ phases()
     assert all(mark["gc_objects"] == -1 for mark in many["marks"]), "too many to write to"
 
 
+def test_small_blocks_are_counted_beside_marks(tmp_path):
+    program = """
+kept = [(i,) for i in range({many})]  # tuples and integers, each a block of its own
+api.begin("phase", "p")
+"""
+    counts = []
+    for many in (0, 100_000):
+        folder = tmp_path / str(many)
+        folder.mkdir()
+        counts.append(max(mark["blocks"] for mark in run(folder, program.format(many=many))[0]["marks"]))
+    assert 190_000 < counts[1] - counts[0] < 210_000, counts
+
+
+def test_blocks_of_any_size_are_not_counted(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONMALLOC", "mimalloc")
+    if subprocess.run([PYTHON, "-c", ""], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this Python has no mimalloc")
+    (ring,) = run(tmp_path, "api.begin('phase', 'p')")
+    assert all(mark["blocks"] == -1 for mark in ring["marks"])
+
+
 def test_the_mean_loss_of_an_epoch_comes_before_its_end(tmp_path):
     (ring,) = run(
         tmp_path,

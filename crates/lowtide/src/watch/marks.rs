@@ -255,6 +255,7 @@ fn deaf(command: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use lowtide_marks::SLOT_LEN;
     use lowtide_model::{Answer, Scope};
 
     use super::*;
@@ -308,20 +309,20 @@ mod tests {
     #[test]
     fn the_last_steps_of_a_look_count_though_only_others_have_facts() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut ring = vec![0; 4096 + 2 * 128];
+        let mut ring = vec![0; 4096 + 2 * SLOT_LEN];
         ring[..8].copy_from_slice(b"LTMARKS1");
-        for (at, number) in [(8, 128_u32), (12, 2), (16, 7)] {
+        for (at, number) in [(8, SLOT_LEN as u32), (12, 2), (16, 7)] {
             ring[at..at + 4].copy_from_slice(&number.to_le_bytes());
         }
         // Two marks of steps, of which the first has facts; the look after which the process is gone sees nothing new.
         ring[32..40].copy_from_slice(&2_u64.to_le_bytes());
         for (n, flags) in [(1_u64, 4), (2, 0)] {
-            let slot = &mut ring[4096 + (n as usize - 1) * 128..][..128];
+            let slot = &mut ring[4096 + (n as usize - 1) * SLOT_LEN..][..SLOT_LEN];
             slot[..8].copy_from_slice(&n.to_le_bytes());
             slot[8..16].copy_from_slice(&(5 * SECOND + n).to_le_bytes());
             (slot[16], slot[19]) = (2, flags);
             slot[24..32].copy_from_slice(&n.to_le_bytes());
-            slot[120..].copy_from_slice(&n.to_le_bytes());
+            slot[SLOT_LEN - 8..].copy_from_slice(&n.to_le_bytes());
         }
         std::fs::write(folder.path().join("7-1.marks"), ring).expect("written");
         let mut marks = Marks { rings: Rings::new(folder.path().to_owned()), ..listening() };

@@ -25,6 +25,7 @@ table! {
         gc_objects: Integer = facts.gc_objects,
         workers: Integer = facts.workers,
         compiled: Integer = facts.compiled,
+        python_blocks: Integer = facts.python_blocks,
         device_allocated_bytes: Integer = facts.allocated(),
         device_reserved_bytes: Integer = facts.reserved(),
     }
