@@ -49,9 +49,9 @@ zoo-traces: $(LOWTIDE) ## Judge the zoo's recorded traces, and the rules of othe
 	$(PYTHON) zoo/traces.py --only "$(ONLY)" $(if $(ONLY),,--publish)
 
 .PHONY: harm
-harm: ## A thousand looks into a busy torch training, some of them killed: it must end in the same weights (half an hour or more).
+harm: ## A thousand looks into a busy torch training, some of them killed: it must end in the same weights (half an hour or more; PYTHONS=a).
 	venv=$$($(PYTHON) scripts/venv.py) && \
-	LOWTIDE_TEST_PYTHONS=$$venv cargo test --release --locked -p lowtide --test heap_harm -- --ignored --nocapture
+	LOWTIDE_TEST_PYTHONS=$(or $(PYTHONS),$$venv) cargo test --locked -p lowtide --test heap_harm -- --ignored --nocapture
 
 .PHONY: bench
 bench: ## Measure what lowtide costs and how soon it sees; ten minutes on an idle machine (ONLY=cost,recording).

@@ -25,6 +25,13 @@ cargo clippy --workspace --all-targets --locked -- -D warnings
 step 'documentation'
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked --quiet
 
+step 'Python environment'
+venv=$("$python" scripts/venv.py)
+echo "$venv"
+
+# Heaps are looked into with both: the machine's own, and the one with torch.
+export LOWTIDE_TEST_PYTHONS=${LOWTIDE_TEST_PYTHONS:-$(command -v "$python"):$venv}
+
 step 'Rust tests'
 if command -v cargo-nextest >/dev/null; then
     cargo nextest run --workspace --locked
@@ -35,10 +42,6 @@ fi
 
 step 'seeds of the fuzzers'
 cargo test --manifest-path fuzz/Cargo.toml --locked --target-dir target/fuzz
-
-step 'Python environment'
-venv=$("$python" scripts/venv.py)
-echo "$venv"
 
 step 'Python tests'
 PYTHONDONTWRITEBYTECODE=1 "$venv" -m pytest -q -p no:cacheprovider zoo/tests benches/tests

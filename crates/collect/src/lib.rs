@@ -36,5 +36,5 @@ pub use doctor::{Check, CheckState, doctor};
 pub use error::CollectError;
 pub use find::{Candidate, find_candidates};
 pub use members::COMMAND_MARK;
-pub use room::room;
+pub use room::{anonymous, be_killed_first, room};
 pub use secrets::mask_secrets;

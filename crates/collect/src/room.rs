@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::cgroup::Cgroups;
+use crate::parse::status::Status;
 use crate::root::{Root, Scratch};
 use crate::system;
 
@@ -18,6 +19,17 @@ pub fn room(root: &Path, pid: u32) -> Option<u64> {
         Some(limit.saturating_sub(sample.usage.saturating_sub(sample.inactive_file)))
     });
     Some(left.fold(machine, u64::min))
+}
+
+/// Anonymous bytes that a process has in memory; `None` where that cannot be read.
+pub fn anonymous(root: &Path, pid: u32) -> Option<u64> {
+    let (root, mut scratch) = (Root::new(root), Scratch::default());
+    Status::parse(scratch.read(&root.proc(&format!("{pid}/status"))).ok()?).anon
+}
+
+/// Makes this process the first that the kernel kills where memory runs out. Some containers do not allow it.
+pub fn be_killed_first() {
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }
 
 #[cfg(test)]
@@ -42,5 +54,13 @@ mod tests {
         assert_eq!(room(root.path(), 7), Some(4 * GIB));
         std::fs::remove_file(root.path().join("proc/meminfo")).expect("it was there");
         assert_eq!(room(root.path(), 7), None);
+    }
+
+    #[test]
+    fn anonymous_memory_is_what_the_kernel_says() {
+        let root = FakeRoot::new();
+        assert_eq!(anonymous(root.path(), 7), None);
+        root.write("proc/7/status", "Name:\tpython\nRssAnon:\t  2048 kB\nRssFile:\t 9 kB\n");
+        assert_eq!(anonymous(root.path(), 7), Some(2 << 20));
     }
 }

@@ -208,8 +208,7 @@ pub fn threads() -> usize {
 /// Bytes that a look may keep of what it reads. With what is made of them they must fit twice into what the tightest limit on us
 /// leaves, and so that they never cost the run its life, we are the first that the kernel should kill.
 fn room() -> Result<u64, Failure> {
-    // Not allowed in some containers.
-    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    lowtide_collect::be_killed_first();
     let left = lowtide_collect::room(Path::new("/"), std::process::id()).unwrap_or(u64::MAX);
     let room = left / 2 / MADE * 2;
     if room < FEWEST {
@@ -223,10 +222,8 @@ fn room() -> Result<u64, Failure> {
 }
 
 fn expected(pid: u32) -> Duration {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let kib = status.lines().find_map(|line| line.strip_prefix("RssAnon:")?.trim().strip_suffix(" kB")?.trim().parse().ok());
-    let mib: u32 = kib.map_or(0, |kib: u64| u32::try_from(kib / 1024).unwrap_or(u32::MAX));
-    PER_MIB.saturating_mul(mib) + BESIDE
+    let mib = lowtide_collect::anonymous(Path::new("/"), pid).unwrap_or(0) >> 20;
+    PER_MIB.saturating_mul(u32::try_from(mib).unwrap_or(u32::MAX)) + BESIDE
 }
 
 /// A pause, in a unit that fits.
