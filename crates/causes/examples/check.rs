@@ -16,7 +16,8 @@ fn main() {
     let checked = lowtide_causes::check_parts(&Rooted::new("/"), &tree.parts());
     for finding in &checked.findings {
         let site = &finding.site;
-        println!("{}:{}:{}: {} {}", site.file.display(), site.line, site.column, finding.cause.id, site.text);
+        let (id, sure) = (finding.cause.id, finding.confidence);
+        println!("{}:{}:{}: {id} {sure:?} {} | {}", site.file.display(), site.line, site.column, site.text, finding.what);
     }
     checked.errors.iter().for_each(|error| println!("{error}"));
     println!("{} files, {} findings, {} ms", tree.files.len(), checked.findings.len(), start.elapsed().as_millis());

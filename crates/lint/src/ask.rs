@@ -96,12 +96,9 @@ impl<'p> Check<'_, 'p> {
         self.flow.models.of(file).full_name(call.scope, &call.call.func)
     }
 
-    /// The calls of the files to be checked whose last name is one of these.
+    /// The calls of the files to be checked whose last name is one of these, or was before an import gave it another.
     pub fn calls_of<'c>(&'c self, names: &'c [&str]) -> impl Iterator<Item = (FileId, &'c Model<'p>, &'c Call<'p>)> {
-        self.files().flat_map(move |(file, model)| {
-            let calls = model.calls.iter().filter(|call| last_name(&call.call.func).is_some_and(|name| names.contains(&name)));
-            calls.map(move |call| (file, model, call))
-        })
+        self.files().flat_map(move |(file, model)| calls_named(model, names).into_iter().map(move |call| (file, model, call)))
     }
 
     /// A whole number that the source says: a literal, a sum or a product of such, a name that is given one once, `a if c
@@ -163,13 +160,15 @@ impl<'p> Check<'_, 'p> {
     pub fn long_loop(&self, file: FileId, block: BlockId) -> Option<BlockId> {
         let model = self.flow.models.of(file);
         loops_around(model, block).find(|round| match model.block(*round).kind {
-            BlockKind::For(each) => self.may_be_long(file, model.block(*round).scope, &each.iter),
+            BlockKind::For(each) => self.is_long(file, model.block(*round).scope, &each.iter),
             BlockKind::While(_) => true,
             _ => false,
         })
     }
 
-    fn may_be_long(&self, file: FileId, scope: ScopeId, iterable: &'p Expr) -> bool {
+    /// Whether a loop over something may have many rounds.
+    #[must_use]
+    pub fn is_long(&self, file: FileId, scope: ScopeId, iterable: &'p Expr) -> bool {
         match iterable {
             Expr::List(_) | Expr::Tuple(_) | Expr::Set(_) | Expr::Dict(_) | Expr::StringLiteral(_) => false,
             Expr::Name(_) => self.only_value(file, scope, iterable).is_none_or(|(_, value)| {
@@ -188,7 +187,7 @@ impl<'p> Check<'_, 'p> {
                 ) => {
                     let over = receiver(call).filter(|_| matches!(last_name(&call.func), Some("items" | "keys" | "values")));
                     let over: Vec<&'p Expr> = over.map_or_else(|| call.arguments.args.iter().collect(), |over| vec![over]);
-                    over.is_empty() || over.into_iter().all(|value| self.may_be_long(file, scope, value))
+                    over.is_empty() || over.into_iter().all(|value| self.is_long(file, scope, value))
                 }
                 Some(
                     "parameters" | "named_parameters" | "modules" | "named_modules" | "children" | "named_children" | "buffers"
@@ -383,6 +382,24 @@ impl<'p> Check<'_, 'p> {
     pub fn text(&self, file: FileId, range: TextRange) -> &str {
         self.flow.models.of(file).source.slice(range)
     }
+}
+
+/// The calls of a file whose last name is one of these, or was before an import gave it another.
+pub(crate) fn calls_named<'m, 'p>(model: &'m Model<'p>, names: &[&str]) -> Vec<&'m Call<'p>> {
+    let renamed: HashSet<&str> = model
+        .scopes
+        .iter()
+        .flat_map(|scope| &scope.names)
+        .filter(|(_, bindings)| {
+            bindings.iter().any(|binding| match &binding.kind {
+                BindingKind::Import { path, .. } => path.rsplit('.').next().is_some_and(|last| names.contains(&last)),
+                _ => false,
+            })
+        })
+        .map(|(name, _)| *name)
+        .collect();
+    let is_one = |call: &&Call| last_name(&call.call.func).is_some_and(|name| names.contains(&name) || renamed.contains(name));
+    model.calls.iter().filter(is_one).collect()
 }
 
 /// Every name that an expression reads.

@@ -2,12 +2,14 @@
 
 mod again;
 mod lasting;
+mod loaders;
 mod puts;
 mod values;
 
 use std::cell::OnceCell;
 
 pub use again::loops_around;
+pub use loaders::{Loader, Workers};
 pub use puts::Put;
 pub use values::Value;
 
@@ -32,6 +34,8 @@ pub struct Check<'f, 'p> {
     calls: OnceCell<again::Calls<'p>>,
     /// What is kept for good; the same.
     kept: OnceCell<Vec<Put<'p>>>,
+    /// Its loaders; the same.
+    loaders: OnceCell<Vec<Loader<'p>>>,
     /// What has been asked before.
     pub(crate) answers: Answers,
 }
@@ -99,6 +103,7 @@ impl<'f, 'p> Check<'f, 'p> {
             files,
             calls: OnceCell::new(),
             kept: OnceCell::new(),
+            loaders: OnceCell::new(),
             answers: Answers::default(),
         }
     }

@@ -1,6 +1,11 @@
 //! LT501: A Dataset's `.to(device)` moves every sample.
 
 use crate::{Cause, Class, Fix, Language, Live, Severity};
+use lowtide_lint::ask::{given, keyword, last_name, receiver};
+use lowtide_lint::check::{Check, Confidence, Hit};
+use lowtide_lint::flow::{ClassId, Place};
+use lowtide_lint::model::{Assign, Bound, Expr, ExprCall, Ranged, ScopeId};
+use lowtide_lint::program::FileId;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -8,7 +13,7 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "dataset-to-device",
     title: "A Dataset's `.to(device)` moves every sample",
     severity: Severity::Floor,
-    happens: "The data set has a `to` method that moves all its samples at once, and training calls it.",
+    happens: "The data set has a `to` method that moves all its samples at once, and training calls it; or its constructor does it.",
     keeps: "The whole data set lies on the GPU for the run, though one batch at a time is needed; with a copy left \
                 in RAM it is there twice.",
     shows: "One jump at the start, of the data set's size, and a floor that stays.",
@@ -22,10 +27,115 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "A data set that is small beside the GPU: it saves the copies.",
     sources: &["https://docs.pytorch.org/docs/stable/data.html", "zoo/01_ds_to_device.py"],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.class == Some(Class::Floor) && live.holds_tensors()).then_some(70)
+}
+
+/// A method of a data set, its constructor among them, that moves all that `__getitem__` takes samples from.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files() {
+        for assign in model.assigns.iter().filter(|assign| assign.how == Bound::Whole) {
+            let Some((class, method)) = model.method_of(assign.scope) else { continue };
+            let class = ClassId { file, scope: class };
+            let name = model.scope(method).name();
+            if matches!(name, "__getitem__" | "__iter__" | "__next__")
+                || !moves(check, file, assign, name)
+                || !check.is_read_by_loader(class)
+            {
+                continue;
+            }
+            let samples = check.sample_attributes(class);
+            let Some(attribute) =
+                attribute_of(check, file, class, assign.scope, assign.target).filter(|name| samples.contains(name))
+            else {
+                continue;
+            };
+            let asked_for = name == "__init__" || !check.callers(file, method).is_empty();
+            let what = format!(
+                "`{}.{name}` puts all of `self.{attribute}` on the device at once, where it stays",
+                model.scope(class.scope).name()
+            );
+            let confidence = if asked_for { Confidence::Medium } else { Confidence::Low };
+            hits.push(Hit::new(file, assign.target.start()).saying(what).with(confidence));
+        }
+    }
+    hits
+}
+
+/// The attribute of a class that a target is, or is a part of: `self.rows`, `self.rows[i]`, `row["x"]` in a loop over it.
+fn attribute_of<'p>(check: &Check<'_, 'p>, file: FileId, class: ClassId, scope: ScopeId, target: &'p Expr) -> Option<&'p str> {
+    let mut base = target;
+    while let Expr::Subscript(item) = base {
+        base = &item.value;
+    }
+    match base {
+        Expr::Attribute(each) => (check.flow.own_class(file, scope, &each.value) == Some(class)).then_some(each.attr.as_str()),
+        Expr::Name(_) if target.is_subscript_expr() => check.flow.places(file, scope, base).into_iter().find_map(|at| {
+            check
+                .flow
+                .assigned(at.place)
+                .filter(|(_, assign)| assign.how == Bound::Element || assign.how == Bound::Part)
+                .find_map(|(file, assign)| match assign.value {
+                    Expr::Attribute(each) => {
+                        (check.flow.own_class(*file, assign.scope, &each.value) == Some(class)).then_some(each.attr.as_str())
+                    }
+                    _ => None,
+                })
+        }),
+        _ => None,
+    }
+}
+
+/// Whether a value was moved to a GPU, or, in a method that is there for moving, to a device that its caller names.
+fn moves<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>, method: &str) -> bool {
+    let for_moving = matches!(method, "to" | "cuda" | "to_device" | "move_to" | "move_to_device");
+    moved(check, file, assign.scope, assign.value, for_moving)
+}
+
+fn moved<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: &'p Expr, for_moving: bool) -> bool {
+    let inner = |value: &'p Expr| moved(check, file, scope, value, for_moving);
+    match value {
+        Expr::ListComp(each) => inner(&each.elt),
+        Expr::DictComp(each) => inner(&each.value),
+        Expr::Tuple(each) => each.elts.iter().any(inner),
+        Expr::Dict(each) => each.items.iter().any(|item| inner(&item.value)),
+        Expr::Call(call) => moved_by(check, file, scope, call, for_moving),
+        _ => false,
+    }
+}
+
+fn moved_by<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, call: &'p ExprCall, for_moving: bool) -> bool {
+    let of_caller = |device: &'p Expr| {
+        for_moving
+            && check.flow.places(file, scope, device).iter().any(|at| match at.place {
+                Place::Variable(of, owner, name) => check
+                    .flow
+                    .models
+                    .of(of)
+                    .scope(owner)
+                    .bindings(name)
+                    .iter()
+                    .any(|binding| matches!(binding.kind, lowtide_lint::model::BindingKind::Parameter { .. })),
+                _ => false,
+            })
+    };
+    match last_name(&call.func) {
+        Some("to") => {
+            receiver(call).is_some() && given(call).any(|device| check.is_gpu(file, scope, device) || of_caller(device))
+        }
+        Some("cuda") => receiver(call).is_some(),
+        Some("clone") => for_moving && receiver(call).is_some(),
+        Some("contiguous" | "float" | "pin_memory" | "half" | "long") => {
+            receiver(call).is_some_and(|on| moved(check, file, scope, on, for_moving))
+        }
+        _ => ["device", "map_location"]
+            .iter()
+            .filter_map(|name| keyword(call, name))
+            .any(|device| check.is_gpu(file, scope, device)),
+    }
 }

@@ -1,6 +1,9 @@
 //! LT404: A cache in the data set exists once per worker.
 
 use crate::{Cause, Fix, Language, Live, Role, Severity};
+use lowtide_lint::check::{Check, Confidence, Hit, Put, Value, Workers};
+use lowtide_lint::feeds::Bound;
+use lowtide_lint::model::Expr;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -25,10 +28,62 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "Its ceiling is data set x workers: harmless where that fits.",
     sources: &["https://docs.pytorch.org/docs/stable/data.html", "zoo/25_worker_leak.py", "zoo/45_one_of_four.py"],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.role == Some(Role::Worker) && live.adds_to_container()).then_some(82)
+}
+
+/// What `__getitem__` puts into an attribute of its data set, which nothing bounds and nothing empties.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files() {
+        for put in check.puts(file, model) {
+            let Some(class) = check.makes_samples(file, put.scope) else { continue };
+            let of_self =
+                check.flow.places(file, put.scope, put.container).iter().any(|at| is_attribute_of_data(check, at.place));
+            if !of_self || super::frame_cache_per_reader::is_reader(check, file, put.scope, put.value) {
+                continue;
+            }
+            let bound = check.containers.bound(file, put.scope, put.block, put.container, put.key);
+            let kept =
+                !bound.as_ref().is_some_and(Bound::is_firm) && check.containers.is_never_emptied(file, put.scope, put.container);
+            let confidence = match (put.key, check.workers_of(class)) {
+                _ if is_small(check, &put) => Confidence::Low,
+                // Every sample again in every epoch.
+                (None, _) => Confidence::High,
+                (Some(_), Some(Workers::None)) => Confidence::Low,
+                (Some(_), _) => Confidence::Medium,
+            };
+            if kept {
+                let container = crate::words::code(check, file, put.container);
+                let what = match put.key {
+                    None => format!("{container} gets one more with every sample, in each worker, and nothing is ever taken out"),
+                    Some(_) => {
+                        format!("{container} keeps every sample that it has given, once per worker, up to the whole data set")
+                    }
+                };
+                hits.push(Hit::new(file, put.offset).saying(what).with(confidence));
+            }
+        }
+    }
+    hits
+}
+
+fn is_attribute_of_data(check: &Check, place: lowtide_lint::flow::Place) -> bool {
+    matches!(place, lowtide_lint::flow::Place::Attribute(class, _) if check.is_read_by_loader(class))
+}
+
+/// Numbers and short texts: they grow, but not to a size that anybody sees.
+fn is_small<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    check.value(put.file, put.scope, put.block, put.value) == Value::Small
+        || put.key.is_none() && matches!(put.value, Expr::Name(name) if is_index(check, put, name.id.as_str()))
+}
+
+/// The index that a sample is asked for by.
+fn is_index(check: &Check, put: &Put, name: &str) -> bool {
+    let bindings = check.flow.models.of(put.file).bindings(put.scope, name);
+    bindings.iter().any(|binding| matches!(binding.kind, lowtide_lint::model::BindingKind::Parameter { .. }))
 }

@@ -1,6 +1,10 @@
 //! LT402: Every video reader has a frame cache of its own.
 
 use crate::{Cause, Fix, Language, Live, Role, Severity};
+use lowtide_lint::check::{Check, Confidence, Hit};
+use lowtide_lint::feeds::Bound;
+use lowtide_lint::model::{BlockKind, Bound as How, Call, Expr, Ranged, ScopeId};
+use lowtide_lint::program::FileId;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -20,10 +24,139 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "If N x videos x workers frames fit, it is only a floor.",
     sources: &["zoo/13_frame_lru.py"],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.role == Some(Role::Worker) && live.bounded).then_some(80)
+}
+
+/// What opens a video and keeps decoded frames, buffers, threads of its own.
+const READERS: &[&str] = &["VideoReader", "VideoCapture", "VideoDecoder", "VideoFileClip", "get_reader", "open_video"];
+/// Those that are not freed by letting go of them: a circle inside, or a process.
+const TO_BE_CLOSED: &[&str] = &["av.open", "imageio.get_reader", "imageio.v2.get_reader"];
+
+/// A reader per video that a container keeps, with nothing that bounds it; and readers that are never closed.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files() {
+        if !model.calls.iter().any(|call| is_reader_call(check, file, call.scope, call.call)) {
+            continue;
+        }
+        for put in check.puts(file, model) {
+            let repeated =
+                check.runs_again(file, put.scope, put.block) || put.key.is_some() && model.function_of(put.scope).is_some();
+            if is_reader(check, file, put.scope, put.value)
+                && repeated
+                && is_attribute_or_global(check, file, put.scope, put.container)
+                && !check
+                    .containers
+                    .bound(file, put.scope, put.block, put.container, put.key)
+                    .as_ref()
+                    .is_some_and(Bound::is_firm)
+                && check.containers.is_never_emptied(file, put.scope, put.container)
+            {
+                let container = crate::words::code(check, file, put.container);
+                let what =
+                    format!("{container} keeps a reader for every video that was ever opened, each with its decoder and frames");
+                hits.push(Hit::new(file, put.offset).saying(what));
+            }
+        }
+        hits.extend(model.assigns.iter().filter_map(|assign| {
+            let (Expr::Attribute(_), Expr::DictComp(_) | Expr::ListComp(_)) = (assign.target, assign.value) else { return None };
+            let made = match assign.value {
+                Expr::DictComp(each) => &*each.value,
+                Expr::ListComp(each) => &*each.elt,
+                _ => return None,
+            };
+            let many = match assign.value {
+                Expr::DictComp(each) => &each.generators,
+                Expr::ListComp(each) => &each.generators,
+                _ => return None,
+            };
+            let long = many.iter().any(|generator| check.is_long(file, assign.scope, &generator.iter));
+            let what = format!(
+                "{} keeps a reader per video open from the start, each with its decoder and frames",
+                crate::words::code(check, file, assign.target)
+            );
+            (assign.how == How::Whole && long && is_reader(check, file, assign.scope, made))
+                .then(|| Hit::new(file, assign.target.start()).saying(what).with(Confidence::Medium))
+        }));
+        hits.extend(model.calls.iter().filter(|call| is_never_closed(check, file, call)).map(|call| {
+            let name = check.called(file, call).unwrap_or_default();
+            let what = format!("what `{name}` opens is not closed: it refers to itself, so that it stays, with its frames, until the collector comes by");
+            Hit::new(file, call.call.start()).saying(what).with(Confidence::Medium)
+        }));
+    }
+    hits
+}
+
+fn is_attribute_or_global<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, container: &'p Expr) -> bool {
+    check.flow.places(file, scope, container).iter().any(|at| match at.place {
+        lowtide_lint::flow::Place::Attribute(..) => true,
+        lowtide_lint::flow::Place::Variable(_, owner, _) => owner == ScopeId::MODULE,
+        _ => false,
+    })
+}
+
+/// Whether a value is a video reader that is made here, or a local that was given one.
+pub(super) fn is_reader<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: &'p Expr) -> bool {
+    match value {
+        Expr::Call(call) => is_reader_call(check, file, scope, call),
+        Expr::Name(_) => check
+            .values(file, scope, value)
+            .into_iter()
+            .any(|(file, scope, value)| matches!(value, Expr::Call(call) if is_reader_call(check, file, scope, call))),
+        _ => false,
+    }
+}
+
+fn is_reader_call(check: &Check, file: FileId, scope: ScopeId, call: &lowtide_lint::model::ExprCall) -> bool {
+    let Some(last) = lowtide_lint::ask::last_name(&call.func) else { return false };
+    if !READERS.contains(&last) && last != "open" {
+        return false;
+    }
+    let name = check.flow.models.of(file).full_name(scope, &call.func);
+    name.is_some_and(|name| {
+        TO_BE_CLOSED.contains(&&*name)
+            || READERS.contains(&last)
+                && ["decord.", "cv2.", "torchvision.", "torchcodec.", "moviepy.", "imageio.", "av.", "pims."]
+                    .iter()
+                    .any(|library| name.starts_with(library))
+    })
+}
+
+/// Opened again and again, as a local, and neither a `with` nor a `close` follows.
+fn is_never_closed<'p>(check: &Check<'_, 'p>, file: FileId, call: &Call<'p>) -> bool {
+    if !check.called(file, call).is_some_and(|name| TO_BE_CLOSED.contains(&&*name)) {
+        return false;
+    }
+    let model = check.flow.models.of(file);
+    let entered = model.blocks.iter().any(|block| match block.kind {
+        BlockKind::With(with) => with.items.iter().any(|item| item.context_expr.range().contains_range(call.call.range())),
+        _ => false,
+    });
+    let Some(assign) = check.assigned(file, call.call.range()).filter(|assign| assign.target.is_name_expr()) else {
+        return false;
+    };
+    !entered
+        && check.runs_again(file, call.scope, call.block)
+        && !check.has_call_on(file, assign.scope, assign.target, &["close", "__exit__", "enter_context", "push"])
+        && !model.calls.iter().any(|other| {
+            // Given away to something that may close it.
+            lowtide_lint::ask::given(other.call)
+                .any(|value| matches!((value, assign.target), (Expr::Name(one), Expr::Name(other)) if one.id == other.id))
+                && other.scope == assign.scope
+                && check.flow.callee(file, other.scope, &other.call.func).is_none()
+                && !matches!(lowtide_lint::ask::last_name(&other.call.func), Some("len" | "enumerate" | "list" | "iter"))
+        })
+        && !model.results.iter().any(|result| {
+            result.scope == assign.scope
+                && check
+                    .flow
+                    .places(file, result.scope, result.value)
+                    .iter()
+                    .any(|at| check.flow.places(file, assign.scope, assign.target).contains(at))
+        })
 }

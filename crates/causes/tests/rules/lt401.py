@@ -1,0 +1,167 @@
+# Objects that workers read.
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from torch.utils.data import DataLoader, Dataset, random_split
+
+WORKERS = 6
+
+
+class Captions(Dataset):
+    def __init__(self, file):
+        with open(file) as text:
+            self.entries = json.load(text)  # LT401
+
+    def __len__(self):
+        return len(self.entries)
+
+    def __getitem__(self, at):
+        return self.entries[at]["caption"]
+
+
+class Table(Dataset):
+    def __init__(self, file):
+        self.rows = pd.read_csv(file).to_dict("records")  # LT401
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, at):
+        return self.pick(at)["label"]
+
+    def pick(self, at):
+        return self.rows[at]
+
+
+class Folder(Dataset):
+    def __init__(self, root, ending=".npy"):
+        files = sorted(Path(root).rglob(f"*{ending}"))
+        self.files = [str(file) for file in files]  # LT401
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, at):
+        return np.load(self.files[at])
+
+
+class Spoken(Dataset):
+    def __init__(self, index):
+        self.turns = []  # LT401
+        for line in index:
+            speaker, words = line.split("\t")
+            self.turns.append({"speaker": speaker, "words": words.split()})
+
+    def __len__(self):
+        return len(self.turns)
+
+    def __getitem__(self, at):
+        return len(self.turns[at]["words"])
+
+
+class Pairs(Dataset):
+    def __init__(self, pairs):
+        self.pairs = pairs  # LT401
+
+    def __len__(self):
+        return len(self.pairs)
+
+    def __getitem__(self, at):
+        return self.pairs[at]
+
+
+def read(file):
+    with open(file) as text:
+        pairs = [(left, float(right)) for left, right in csv.reader(text)]
+    return DataLoader(Pairs(pairs), num_workers=WORKERS)
+
+
+def feeds(file, settings):
+    first, second = random_split(Captions(file), [0.9, 0.1])
+    yield DataLoader(first, 8, num_workers=4)
+    yield DataLoader(Table(file), 8, num_workers=settings.workers)
+    yield DataLoader(Folder(file), 8, False, None, None, 2)
+    spoken = Spoken(open(file))
+    yield DataLoader(spoken, 8, num_workers=2)
+
+
+# Harmless.
+
+
+class Arrays(Dataset):
+    def __init__(self, file):
+        with open(file) as text:
+            entries = json.load(text)
+        self.names = np.array([entry["name"] for entry in entries])
+        self.rows = torch.tensor([entry["row"] for entry in entries])
+
+    def __len__(self):
+        return len(self.names)
+
+    def __getitem__(self, at):
+        return self.names[at], self.rows[at]
+
+
+class Single(Dataset):
+    def __init__(self, file):
+        with open(file) as text:
+            self.entries = json.load(text)
+
+    def __len__(self):
+        return len(self.entries)
+
+    def __getitem__(self, at):
+        return self.entries[at]
+
+
+class Tensors(Dataset):
+    def __init__(self, files):
+        self.parts = [torch.load(file) for file in files]
+        self.more = []
+        for file in files:
+            self.more.append(np.load(file))
+
+    def __len__(self):
+        return len(self.parts)
+
+    def __getitem__(self, at):
+        return self.parts[at], self.more[at]
+
+
+class Few(Dataset):
+    def __init__(self, rows):
+        self.rows = rows
+        self.names = ["cat", "dog"]
+        self.views = [(angle, str(angle)) for angle in range(4)]
+
+    def __len__(self):
+        return 100
+
+    def __getitem__(self, at):
+        return self.names[at % 2], self.views[at % 4]
+
+
+class Frame(Dataset):
+    def __init__(self, file):
+        self.frame = pd.read_csv(file)
+        self.classes = sorted(self.frame["label"].unique())
+        self.unread = json.load(open(file))
+
+    def __len__(self):
+        return len(self.frame)
+
+    def __getitem__(self, at):
+        return self.frame.iloc[at]["label"]
+
+
+def harmless(file):
+    yield DataLoader(Arrays(file), num_workers=4)
+    yield DataLoader(Single(file))
+    yield DataLoader(Tensors([file]), num_workers=4)
+    yield DataLoader(Few([]), num_workers=4)
+    yield DataLoader(Frame(file), num_workers=4)
+    yield DataLoader(Few([]), num_workers=0)
