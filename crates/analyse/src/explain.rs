@@ -28,9 +28,11 @@ pub fn verdict(run: &Analyser, assessment: &Assessment) -> Verdict {
     if told { Verdict::NoLeak } else { Verdict::Undecided }
 }
 
-/// Growth that cannot be more than likely, whatever its shape: file pages may be in it, or other people's memory.
+/// Growth that cannot be more than likely, whatever its shape: file pages may be in it, or other people's memory, or it is of
+/// something that its source limits.
 fn weak(run: &Analyser, series: &Series) -> bool {
-    run.signal() != Signal::AnonShmem || series.role.is_none() && series.kind == Kind::Shmem
+    let others = run.signal() != Signal::AnonShmem || series.role.is_none() && series.kind == Kind::Shmem;
+    others || matches!(series.kind, Kind::Anonymous | Kind::Shmem) && looks::may_fill_up(run, series)
 }
 
 /// All findings about memory, the one that matters most first.
@@ -89,7 +91,7 @@ fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding
     let track = first.process.and_then(|id| run.store().tracks.get(&id));
 
     let mut finding = Finding::new(Class::Leak, resource(assessment, first), sentence(first, group, track));
-    finding.confidence = if judged.outcome == Outcome::Leaking { 0.99 } else { 0.9 };
+    finding.confidence = if judged.outcome == Outcome::Leaking && !weak(run, first) { 0.99 } else { 0.9 };
     finding.kind = Some(first.kind);
     finding.growth = Some(Growth {
         bytes_per_second: rate,
@@ -108,6 +110,13 @@ fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding
     if unit == "bytes" {
         marks::finding::complete(run, assessment, group, &mut finding);
         looks::complete(run, group, &mut finding);
+        // Where the line that adds to it is known, it is known that nothing limits it.
+        if judged.outcome == Outcome::Leaking && finding.site.is_none() {
+            let span = Seconds(judged.until_s - judged.since_s);
+            finding
+                .evidence
+                .push(format!("what fills up evenly to a bound, and takes longer than {span}, looks the same until then"));
+        }
     }
     if unit == "bytes" && matches!(first.kind, Kind::Anonymous | Kind::Shmem | Kind::Processes) {
         let above = run.store().tree.memory().last().unwrap_or(0.0) - run.tree_floor();

@@ -1,7 +1,8 @@
 //! What looks into a process say of its growth: who holds what was added.
 //!
 //! A look never makes a leak and never rules one out: it names somebody only for growth that was found without it, and only
-//! where what grew between two looks is of the size of that growth.
+//! where what grew between two looks is of the size of that growth. Where that is something that its source limits, the growth is no
+//! more than likely a leak.
 
 use std::collections::BTreeMap;
 
@@ -128,6 +129,17 @@ pub fn complete(run: &Analyser, group: &[&Series], finding: &mut Finding) {
         seconds: grown.seconds,
         explains: share(first),
     });
+}
+
+/// Whether looks show that what grows is held by something that its source limits: before it is full, nothing rules out that it
+/// stops.
+pub fn may_fill_up(run: &Analyser, series: &Series) -> bool {
+    let Some(grown) = series.process.and_then(|id| run.looks().by_process.get(&id)) else { return false };
+    let expected = series.judged.rate * grown.seconds;
+    let fits = |holder: &&HolderGrown| (MATERIAL..=PLAUSIBLE).contains(&(holder.bytes as f64 / expected));
+    let fitting: Vec<&HolderGrown> = apart_from_one_another(&grown.holders).into_iter().filter(fits).collect();
+    let held = !mostly(grown, Sort::Native) && !mostly(grown, Sort::Holes);
+    held && !series.copied && !fitting.is_empty() && fitting.iter().all(|holder| holder.bounded)
 }
 
 /// Without those that another one holds: their bytes are in its own.

@@ -79,6 +79,27 @@ fn a_look_changes_no_verdict() {
 }
 
 #[test]
+fn what_its_source_limits_may_still_be_filling_up() {
+    let limited = |mib| HolderGrown { bounded: true, why: "it has a limit".into(), ..holder("boxes", mib) };
+    let verdict = |holders, native| run(1.0, holders, native).verdict;
+    assert_eq!(verdict(vec![holder("boxes", 15.0)], 0.0), Verdict::Leak);
+    assert_eq!(verdict(vec![limited(15.0)], 0.0), Verdict::LikelyLeak);
+    assert_eq!(verdict(vec![limited(15.0), holder("scores", 6.0)], 0.0), Verdict::Leak, "another one explains as much");
+    assert_eq!(verdict(vec![limited(3.0)], 0.0), Verdict::Leak, "it explains little");
+    assert_eq!(verdict(vec![limited(6.0)], 0.7), Verdict::Leak, "most is native memory");
+    let report = run(1.0, vec![limited(15.0)], 0.0);
+    assert!(leak(&report).confidence < 0.95);
+}
+
+#[test]
+fn a_bound_that_takes_longer_looks_the_same_as_long_as_no_line_is_known() {
+    let said =
+        |holders| leak(&run(1.0, holders, 0.0)).evidence.iter().any(|line| line.starts_with("what fills up evenly to a bound"));
+    assert!(said(vec![]));
+    assert!(!said(vec![holder("boxes", 15.0)]));
+}
+
+#[test]
 fn what_grew_too_little_or_too_much_or_is_bounded_is_not_named() {
     let bounded = HolderGrown { bounded: true, why: "it has a limit".into(), ..holder("boxes", 15.0) };
     for (one, said) in [(holder("boxes", 3.0), "only"), (holder("boxes", 90.0), "comes and goes"), (bounded, "it has a limit")] {
