@@ -10,6 +10,7 @@
 mod cause;
 mod collector;
 mod containers;
+mod fixes;
 mod gpu;
 mod graphs;
 mod habits;
@@ -21,6 +22,7 @@ mod tensors;
 mod words;
 
 pub use cause::{Cause, Fix, Language, Severity};
+pub use fixes::{Fixed, fix_part};
 pub use live::{Class, Container, Live, Match, Memory, Role, RootKind, matching};
 pub use render::{index, json, json_list, list, markdown, text};
 pub use rules::{Checked, Finding, check, check_parts};

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lowtide_lint::check::{Check, Confidence};
 use lowtide_lint::feeds::Site;
+use lowtide_lint::fix::Fix;
 use lowtide_lint::flow::Flow;
 use lowtide_lint::program::{Files, Models, Program};
 use lowtide_lint::source::{Ignores, SourceError};
@@ -25,6 +26,8 @@ pub struct Finding {
     pub confidence: Confidence,
     /// Its author says that it is none.
     pub ignored: bool,
+    /// What would take it away.
+    pub fix: Option<Fix>,
 }
 
 /// Applies every rule to the user's own files of a program, in the order of files and lines.
@@ -38,7 +41,9 @@ pub fn check(check: &Check) -> Vec<Finding> {
             // Few files have a finding: the comments of the others are never read.
             let source = &program.sources()[hit.file.0 as usize];
             let ignored = Ignores::of(source).cover(source, hit.offset, cause.id, cause.name);
-            Finding { cause, site: check.site(&hit), what: hit.what, confidence: hit.confidence, ignored }
+            // The text of a notebook is not what its file holds.
+            let fix = hit.fix.clone().filter(|_| !source.is_notebook());
+            Finding { cause, site: check.site(&hit), what: hit.what, confidence: hit.confidence, ignored, fix }
         })
         .collect();
     sort(&mut found);
@@ -83,7 +88,7 @@ pub fn check_parts(files: &(dyn Files + Sync), parts: &[&[PathBuf]]) -> Checked 
     checked
 }
 
-fn check_part(files: &dyn Files, part: &[PathBuf]) -> Checked {
+pub(crate) fn check_part(files: &dyn Files, part: &[PathBuf]) -> Checked {
     let program = Program::load(files, part, &[]);
     let models = Models::new(&program);
     let flow = Flow::new(&models);

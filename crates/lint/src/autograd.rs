@@ -265,6 +265,12 @@ impl<'f, 'p> Autograd<'f, 'p> {
         self.can_carry(place, Walk { nesting: MAX_NESTING, depth: 0, met: &Cell::new(usize::MAX) })
     }
 
+    /// Whether `backward` is called on what a place holds: then it is a tensor of one element.
+    #[must_use]
+    pub fn is_scalar(&self, place: Place<'p>) -> bool {
+        self.uses().backward.contains(&place)
+    }
+
     /// Whether a call of this is a model's forward pass.
     #[must_use]
     pub fn calls_model(&self, file: FileId, scope: ScopeId, func: &'p Expr) -> bool {

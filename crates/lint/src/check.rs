@@ -1,6 +1,7 @@
 //! What static rules work on: a program, what carries graphs in it, what its containers do.
 
 mod again;
+mod detach;
 mod lasting;
 mod loaders;
 mod puts;
@@ -16,6 +17,7 @@ pub use values::Value;
 use crate::ask::Answers;
 use crate::autograd::Autograd;
 use crate::feeds::{Containers, Site, innermost_loop, is_inside};
+use crate::fix::Fix;
 use crate::flow::{At, ClassId, Flow, Place};
 use crate::model::{BlockId, Expr, Model, ScopeId, TextSize};
 use crate::program::FileId;
@@ -51,6 +53,8 @@ pub struct Hit {
     pub what: String,
     /// How sure it is.
     pub confidence: Confidence,
+    /// What would take it away.
+    pub fix: Option<Fix>,
 }
 
 /// How sure a rule is that what it found keeps memory. Real code decides: nine of ten findings that are told by default
@@ -69,13 +73,19 @@ impl Hit {
     /// One that is sure.
     #[must_use]
     pub fn new(file: FileId, offset: TextSize) -> Self {
-        Self { file, offset, what: String::new(), confidence: Confidence::High }
+        Self { file, offset, what: String::new(), confidence: Confidence::High, fix: None }
     }
 
     /// What is kept and by what, without a full stop.
     #[must_use]
     pub fn saying(self, what: impl Into<String>) -> Self {
         Self { what: what.into(), ..self }
+    }
+
+    /// What would take it away, where the rule knows.
+    #[must_use]
+    pub fn fixed(self, fix: Option<Fix>) -> Self {
+        Self { fix, ..self }
     }
 
     /// Less sure.
@@ -141,6 +151,13 @@ impl<'f, 'p> Check<'f, 'p> {
             matches!(&*call.call.func, Expr::Attribute(method) if matches!(method.attr.as_str(), "backward" | "manual_backward"))
                 && is_inside(model, call.block, round)
         })
+    }
+
+    /// Whether two expressions can mean the same object.
+    #[must_use]
+    pub fn same(&self, file: FileId, scope: ScopeId, one: &'p Expr, other: &'p Expr) -> bool {
+        let places = self.flow.places(file, scope, one);
+        self.flow.places(file, scope, other).iter().any(|at| places.contains(at))
     }
 
     /// The line of a hit.

@@ -7,6 +7,7 @@ pub mod ask;
 pub mod autograd;
 pub mod check;
 pub mod feeds;
+pub mod fix;
 pub mod flow;
 pub mod model;
 pub mod program;

@@ -23,7 +23,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Finds the files below folders: those that end in `.py`, but not what `.gitignore` and `.ignore` leave out, hidden
+    /// Finds the files below folders: those that end in `.py` or `.ipynb`, but not what `.gitignore` and `.ignore` leave out, hidden
     /// folders, installed packages and virtual environments. A file that is named itself is always taken.
     ///
     /// `leave_out` tells which files the user does not want.
@@ -92,7 +92,8 @@ impl Globs {
 }
 
 fn is_python(entry: &ignore::DirEntry) -> bool {
-    entry.file_type().is_some_and(|kind| kind.is_file()) && entry.path().extension().is_some_and(|ending| ending == "py")
+    entry.file_type().is_some_and(|kind| kind.is_file())
+        && entry.path().extension().is_some_and(|ending| ending == "py" || ending == "ipynb")
 }
 
 /// A folder of installed code: `pyvenv.cfg` is what makes a virtual environment (PEP 405).

@@ -1,4 +1,5 @@
-//! `lowtide.toml`: what a project always wants of lowtide. The command line overrides it.
+//! `lowtide.toml`, or `[tool.lowtide]` of `pyproject.toml`: what a project always wants of lowtide. The command line overrides
+//! it.
 //!
 //! It is looked for from the working folder upward, and the nearest one counts. It can start no program
 //! (`--on` is for the command line only), since it may lie in a folder that somebody else wrote.
@@ -20,6 +21,8 @@ use crate::fail_on::FailOn;
 
 /// The file's name.
 pub const FILE_NAME: &str = "lowtide.toml";
+/// The file of a Python project, whose table `[tool.lowtide]` says the same.
+const PROJECT_FILE: &str = "pyproject.toml";
 
 /// A larger file is something else.
 const LARGEST: u64 = 1 << 20;
@@ -68,6 +71,18 @@ struct Raw {
     check: CheckConfig,
 }
 
+/// A project's file, of which only our table is looked at.
+#[derive(Deserialize)]
+struct Project {
+    #[serde(default)]
+    tool: Tools,
+}
+
+#[derive(Default, Deserialize)]
+struct Tools {
+    lowtide: Option<Raw>,
+}
+
 /// Why there is no configuration.
 #[derive(Debug)]
 pub enum ConfigError {
@@ -98,16 +113,23 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 impl Config {
-    /// Reads the named file, else the nearest `lowtide.toml` of the folder or one above it, else says nothing.
+    /// Reads the named file, else the nearest `lowtide.toml` or `pyproject.toml` with a `[tool.lowtide]` of the folder or one
+    /// above it, else says nothing. Where both lie in one folder, `lowtide.toml` counts.
     pub fn load(named: Option<&Path>, folder: &Path) -> Result<Self, ConfigError> {
-        let nearest = || folder.ancestors().map(|folder| folder.join(FILE_NAME)).find(|file| file.is_file());
-        match named.map(Path::to_path_buf).or_else(nearest) {
-            Some(file) => Self::read(&file),
-            None => Ok(Self::default()),
+        if let Some(file) = named {
+            return Ok(Self::read(file)?.unwrap_or_default());
         }
+        let files = folder.ancestors().flat_map(|folder| [folder.join(FILE_NAME), folder.join(PROJECT_FILE)]);
+        for file in files.filter(|file| file.is_file()) {
+            if let Some(config) = Self::read(&file)? {
+                return Ok(config);
+            }
+        }
+        Ok(Self::default())
     }
 
-    fn read(file: &Path) -> Result<Self, ConfigError> {
+    /// What a file says; none where it is a project's and has no table for lowtide.
+    fn read(file: &Path) -> Result<Option<Self>, ConfigError> {
         let fail = |error| ConfigError::Read(file.to_path_buf(), error);
         let mut bytes = Vec::new();
         File::open(file).and_then(|open| open.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(fail)?;
@@ -115,22 +137,33 @@ impl Config {
             return Err(fail(io::Error::other("it is larger than 1 MiB, so it is no configuration")));
         }
         let text = String::from_utf8(bytes).map_err(|_| fail(io::Error::other("it is not UTF-8 text")))?;
-        Self::parse(&text, file)
+        let of_project = file.file_name().is_some_and(|name| name == PROJECT_FILE);
+        // A project's file is for others, too: what is wrong in their parts is theirs to say.
+        if of_project && !text.contains("lowtide") {
+            return Ok(None);
+        }
+        if of_project { Self::parse_project(&text, file) } else { Self::parse(&text, file).map(Some) }
+    }
+
+    fn parse_project(text: &str, file: &Path) -> Result<Option<Self>, ConfigError> {
+        let wrong = |span: Option<Range<usize>>, problem: String| wrong_at(text, file, span, problem);
+        let project: Project = toml::from_str(text).map_err(|error| wrong(error.span(), clean(error.message())))?;
+        project.tool.lowtide.map(|raw| Self::of(raw, file, &wrong)).transpose()
     }
 
     /// The text of a configuration; the file is for messages, and for what is relative to it.
     fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
-        let wrong = |span: Option<Range<usize>>, problem: String| ConfigError::Wrong {
-            file: file.to_path_buf(),
-            place: place(text, span.map_or(0, |span| span.start)),
-            problem,
-        };
+        let wrong = |span: Option<Range<usize>>, problem: String| wrong_at(text, file, span, problem);
         let raw: Raw = toml::from_str(text).map_err(|error| wrong(error.span(), clean(error.message())))?;
+        Self::of(raw, file, &wrong)
+    }
+
+    fn of(raw: Raw, file: &Path, wrong: &impl Fn(Option<Range<usize>>, String) -> ConfigError) -> Result<Self, ConfigError> {
         let folder = file.parent().unwrap_or(Path::new(""));
         Ok(Self {
-            expect: raw.expect.iter().map(|one| value(one, Expectation::from_str, &wrong)).collect::<Result<_, _>>()?,
-            fail_on: raw.fail_on.as_ref().map(|one| value(one, FailOn::from_str, &wrong)).transpose()?,
-            interval: raw.interval.as_ref().map(|one| value(one, parse_duration, &wrong)).transpose()?,
+            expect: raw.expect.iter().map(|one| value(one, Expectation::from_str, wrong)).collect::<Result<_, _>>()?,
+            fail_on: raw.fail_on.as_ref().map(|one| value(one, FailOn::from_str, wrong)).transpose()?,
+            interval: raw.interval.as_ref().map(|one| value(one, parse_duration, wrong)).transpose()?,
             record_dir: raw.record_dir.map(|path| folder.join(path)),
             redact: raw.redact,
             check: raw.check,
@@ -145,6 +178,10 @@ fn value<T, E: fmt::Display>(
     wrong: &impl Fn(Option<Range<usize>>, String) -> ConfigError,
 ) -> Result<T, ConfigError> {
     read(raw.get_ref()).map_err(|error| wrong(Some(raw.span()), error.to_string()))
+}
+
+fn wrong_at(text: &str, file: &Path, span: Option<Range<usize>>, problem: String) -> ConfigError {
+    ConfigError::Wrong { file: file.to_path_buf(), place: place(text, span.map_or(0, |span| span.start)), problem }
 }
 
 /// Line and column of a byte, both from 1.
@@ -214,6 +251,27 @@ mod tests {
         assert_eq!(interval(Some(&root.path().join("other.toml"))), Some(Duration::from_secs(3)));
         let missing = Config::load(Some(&root.path().join("none.toml")), &deep).expect_err("no such file").to_string();
         assert!(missing.contains("none.toml") && missing.contains("--config"), "{missing}");
+    }
+
+    #[test]
+    fn a_projects_file_counts_where_it_speaks_of_lowtide() {
+        let root = tempfile::tempdir().expect("a folder");
+        let deep = root.path().join("a/b");
+        fs::create_dir_all(&deep).expect("folders");
+        let interval =
+            |folder: &Path| Config::load(None, folder).map(|config| config.interval).map_err(|error| error.to_string());
+        fs::write(root.path().join("lowtide.toml"), "interval = '1s'").expect("a file");
+        fs::write(root.path().join("a/pyproject.toml"), "[project]\nname = 'lowtide-user'\n[tool.ruff]\nx = 1\n")
+            .expect("a file");
+        assert_eq!(interval(&deep), Ok(Some(Duration::from_secs(1))), "it says nothing");
+        let own = "[tool.lowtide]\ninterval = '2s'\n[tool.lowtide.check]\nselect = ['LT1']\n";
+        fs::write(root.path().join("a/pyproject.toml"), own).expect("a file");
+        assert_eq!(interval(&deep), Ok(Some(Duration::from_secs(2))));
+        assert_eq!(Config::load(None, &deep).expect("right").check.select, ["LT1"]);
+        fs::write(root.path().join("a/lowtide.toml"), "interval = '3s'").expect("a file");
+        assert_eq!(interval(&deep), Ok(Some(Duration::from_secs(3))), "beside it");
+        fs::write(deep.join("pyproject.toml"), "[tool.lowtide]\nintervall = '2s'\n").expect("a file");
+        assert!(interval(&deep).expect_err("misspelt").contains("pyproject.toml:2:1: unknown field"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod agent;
 mod cli;
 mod config;
 mod culprit;
+mod diff;
 mod duration;
 mod exit;
 mod expect;

@@ -66,10 +66,11 @@ mod tests {
     fn ids_beginnings_and_names() {
         let finding = |id, confidence| Finding {
             cause: lowtide_causes::by_id(id).expect("a cause"),
-            site: Site { file: "a.py".into(), line: 1, column: 1, text: String::new() },
+            site: Site { file: "a.py".into(), cell: None, line: 1, column: 1, text: String::new() },
             what: String::new(),
             confidence,
             ignored: false,
+            fix: None,
         };
         let some = rules(&["LT1", "lt301"], &["loss-summed-with-graph"]).expect("right");
         for (id, wanted) in [("LT101", false), ("LT103", true), ("LT301", true), ("LT302", false)] {

@@ -122,3 +122,78 @@ fn forms_for_code_hosts_and_ci() {
     let junit = std::fs::read_to_string(folder.path().join("found.xml")).unwrap();
     assert!(junit.contains("failures=\"1\"") && junit.contains("name=\"LT101:11\""), "{junit}");
 }
+
+#[test]
+fn a_safe_fix_is_made_and_the_rest_of_the_file_stays_what_it_was() {
+    let program = LEAKS.replace("        total += loss\n", "        total += loss  # every step: ü\n").replace('\n', "\r\n");
+    let folder = project(&[("train.py", &program)]);
+    let file = folder.path().join("train.py");
+    let latin: Vec<u8> = [b"# coding: latin-1\r\n".to_vec(), program.chars().map(|letter| letter as u8).collect()].concat();
+    std::fs::write(&file, &latin).unwrap();
+
+    let shown = lowtide(folder.path(), &["--diff"]);
+    assert_eq!(std::fs::read(&file).unwrap(), latin, "--diff writes nothing");
+    let diff = text(&shown.stdout);
+    assert!(
+        diff.contains("\n-        total += loss  # every") && diff.contains("\n+        total += loss.detach()  # every"),
+        "{diff}"
+    );
+
+    let fixed = lowtide(folder.path(), &["--fix"]);
+    assert_eq!(fixed.status.code(), Some(0), "{}{}", text(&fixed.stdout), text(&fixed.stderr));
+    assert!(text(&fixed.stderr).contains("train.py: fixed 1 of LT101"), "{}", text(&fixed.stderr));
+    let expected = text(&latin).replace("total += loss  #", "total += loss.detach()  #");
+    assert_eq!(text(&std::fs::read(&file).unwrap()), expected);
+}
+
+#[test]
+fn what_may_change_more_than_memory_has_to_be_asked_for() {
+    let kept = "def train(model, loader, criterion, outs):\n    for x, y in loader:\n        out = model(x)\n        criterion(out, y).backward()\n        outs.append(out)\n\n\ntrain(net, data, loss, [])\nnet.parameters()\n";
+    let program = format!(
+        "import torch\nnet = torch.nn.Linear(2, 2)\n{}",
+        kept.replace("model, ", "").replace("model(", "net(").replace("train(net, ", "train(")
+    );
+    let folder = project(&[("a.py", &program)]);
+    let before = lowtide(folder.path(), &["--fix"]);
+    assert_eq!(before.status.code(), Some(1), "{}", text(&before.stdout));
+    assert!(text(&before.stdout).contains("1 can be fixed by --unsafe-fixes"), "{}", text(&before.stdout));
+    assert_eq!(std::fs::read_to_string(folder.path().join("a.py")).unwrap(), program);
+    assert_eq!(lowtide(folder.path(), &["--unsafe-fixes"]).status.code(), Some(0));
+    assert!(std::fs::read_to_string(folder.path().join("a.py")).unwrap().contains("outs.append(out.detach())"));
+}
+
+#[test]
+fn standard_input_leaves_fixed_through_standard_output() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lowtide"))
+        .args(["check", "-", "--fix"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(LEAKS.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(text(&output.stdout), LEAKS.replace("total += loss", "total += loss.detach()"));
+}
+
+#[test]
+fn notebooks_are_told_by_cell_and_a_broken_one_in_one_line() {
+    let lines: Vec<String> = LEAKS.lines().map(|line| format!("{line}\n")).collect();
+    let notebook = serde_json::json!({"nbformat": 4, "metadata": {}, "cells": [
+        {"cell_type": "markdown", "source": ["# Training"]},
+        {"cell_type": "code", "source": "%matplotlib inline\n!pip list\n", "outputs": []},
+        {"cell_type": "code", "source": lines, "outputs": []},
+    ]});
+    let folder = project(&[("a.ipynb", &notebook.to_string()), ("b.ipynb", "{\"cells\": [")]);
+    let output = lowtide(folder.path(), &["--fix"]);
+    let shown = text(&output.stdout);
+    assert!(shown.contains("./a.ipynb:11:9  LT101  cell 3: "), "{shown}");
+    assert_eq!(std::fs::read_to_string(folder.path().join("a.ipynb")).unwrap(), notebook.to_string(), "notebooks are not fixed");
+    let errors = text(&output.stderr);
+    assert!(errors.contains("b.ipynb: no notebook that can be read") && errors.lines().count() == 1, "{errors}");
+}
+
+#[test]
+fn settings_may_stand_in_the_projects_file() {
+    let folder = project(&[("a.py", LEAKS), ("pyproject.toml", "[tool.lowtide.check]\nignore = [\"LT101\"]\n")]);
+    assert_eq!(lowtide(folder.path(), &[]).status.code(), Some(0));
+}

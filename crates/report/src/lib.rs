@@ -16,7 +16,7 @@ pub use json::json;
 pub use junit::junit;
 pub use redact::redact;
 pub use sarif::sarif;
-pub use text::{TextOptions, source_text, text};
+pub use text::{TextOptions, pieces, source_text, text};
 
 /// The JSON schema (draft 2020-12) that every output of [`json`] fulfils.
 pub const JSON_SCHEMA: &str = include_str!("../schema/lowtide.report.1.json");

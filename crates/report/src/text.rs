@@ -18,6 +18,7 @@ mod words;
 use lowtide_model::Report;
 use page::Page;
 pub use source::source_text;
+pub use words::pieces;
 
 /// How the text is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

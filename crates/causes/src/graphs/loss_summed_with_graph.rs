@@ -72,7 +72,13 @@ fn rule(check: &Check) -> Vec<Hit> {
                 && !check.autograd.reaches_backward(file, assign)
                 && !begins_with_graph(check, file, assign)
             {
-                hits.push(Hit::new(file, assign.target.start()));
+                // Of `total = total + loss` the part that is new.
+                let added = match (assign.how, assign.value) {
+                    (Bound::Whole, Expr::BinOp(sum)) if check.same(file, scope, &sum.left, assign.target) => &*sum.right,
+                    (Bound::Whole, Expr::BinOp(sum)) => &*sum.left,
+                    (_, value) => value,
+                };
+                hits.push(Hit::new(file, assign.target.start()).fixed(check.detach(file, scope, block, added)));
             }
         }
     }

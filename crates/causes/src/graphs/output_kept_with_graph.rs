@@ -42,7 +42,7 @@ fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model) in check.files() {
         for put in check.puts(file, model).iter().filter(|put| keeps(check, put)) {
-            hits.push(Hit::new(file, put.offset));
+            hits.push(Hit::new(file, put.offset).fixed(check.detach(file, put.scope, put.block, put.value)));
         }
     }
     hits

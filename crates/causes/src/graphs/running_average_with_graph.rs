@@ -62,7 +62,14 @@ fn rule(check: &Check) -> Vec<Hit> {
                 _ => false,
             };
             if averages && check.outlives(file, scope, block, assign.target) && !check.autograd.reaches_backward(file, assign) {
-                hits.push(Hit::new(file, assign.target.start()));
+                let added = match assign.value {
+                    Expr::BinOp(sum) if new(&sum.right) && old(&sum.left) => Some(&*sum.right),
+                    Expr::BinOp(sum) => Some(&*sum.left),
+                    Expr::Call(call) => call.arguments.args.iter().find(|argument| new(argument)),
+                    _ => None,
+                };
+                let fix = added.and_then(|added| check.detach(file, scope, block, added));
+                hits.push(Hit::new(file, assign.target.start()).fixed(fix));
             }
         }
     }

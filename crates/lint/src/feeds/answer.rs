@@ -45,6 +45,8 @@ pub struct Statement {
 pub struct Site {
     /// The file, as the program names it.
     pub file: PathBuf,
+    /// The cell of a notebook, from 1; the line is one of the cell's.
+    pub cell: Option<usize>,
     /// From 1.
     pub line: usize,
     /// In characters, from 1.

@@ -186,7 +186,8 @@ pub(crate) fn site(flow: &Flow, file: FileId, offset: TextSize) -> Site {
     let source = flow.models.of(file).source;
     let place = source.place(offset);
     let text: String = source.line_text(offset).chars().take(super::MAX_TEXT).collect();
-    Site { file: source.path().to_owned(), line: place.line, column: place.column, text }
+    let (cell, line) = source.in_cell(place.line);
+    Site { file: source.path().to_owned(), cell, line, column: place.column, text }
 }
 
 /// What happens to exactly this object.

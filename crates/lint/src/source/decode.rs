@@ -3,12 +3,44 @@
 
 use encoding_rs::{Encoding, WINDOWS_1252};
 
+/// How the text of a file is written as bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// A byte order mark stands before it.
+    mark: bool,
+    /// None: UTF-8.
+    encoding: Option<&'static Encoding>,
+}
+
+impl Written {
+    /// The bytes of a text, as those of the file are written; none where the encoding has no such character.
+    #[must_use]
+    pub fn encode(self, text: &str) -> Option<Vec<u8>> {
+        let Some(encoding) = self.encoding else {
+            let mark: &[u8] = if self.mark { MARK } else { &[] };
+            return Some([mark, text.as_bytes()].concat());
+        };
+        let (bytes, _, broken) = encoding.encode(text);
+        (!broken).then(|| bytes.into_owned())
+    }
+}
+
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// The text of a Python file, without a byte order mark.
 ///
 /// # Errors
 /// One sentence: the encoding is unknown, or the bytes are not in it.
 pub fn decode(bytes: &[u8]) -> Result<String, String> {
-    let (bytes, marked) = match bytes.strip_prefix(b"\xef\xbb\xbf") {
+    decode_as_written(bytes).map(|(text, _)| text)
+}
+
+/// The same, and how it is written.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_as_written(bytes: &[u8]) -> Result<(String, Written), String> {
+    let (bytes, marked) = match bytes.strip_prefix(MARK) {
         Some(rest) => (rest, true),
         None => (bytes, false),
     };
@@ -24,10 +56,10 @@ pub fn decode(bytes: &[u8]) -> Result<String, String> {
             if broken {
                 return Err(format!("is not in the encoding {name:?} that its first lines name; save it as UTF-8"));
             }
-            Ok(text.into_owned())
+            Ok((text.into_owned(), Written { mark: false, encoding: Some(encoding) }))
         }
         _ => match std::str::from_utf8(bytes) {
-            Ok(text) => Ok(text.to_owned()),
+            Ok(text) => Ok((text.to_owned(), Written { mark: marked, encoding: None })),
             Err(error) => {
                 let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
                 Err(format!("line {line} is not UTF-8 and the file names no encoding; save it as UTF-8"))
@@ -97,6 +129,22 @@ mod tests {
         assert_eq!(decode(b"#!/usr/bin/python\n# vim: set fileencoding=cp1252 :\n# \x80").unwrap().chars().last(), Some('€'));
         assert_eq!(decode(b"# coding: gbk\n# \xc4\xe3").unwrap().chars().last(), Some('你'));
         assert_eq!(decode(b"# coding: utf_8\n# \xc3\xbc").unwrap().chars().last(), Some('ü'));
+    }
+
+    #[test]
+    fn what_is_read_is_written_the_same_way() {
+        for bytes in [
+            &b"\xef\xbb\xbfx = 1\r\n"[..],
+            b"x = 1\n",
+            b"# coding: latin-1\n# \xfc\x80",
+            b"# coding: gbk\n# \xc4\xe3",
+            b"# coding: utf8\n",
+        ] {
+            let (text, written) = decode_as_written(bytes).unwrap();
+            assert_eq!(written.encode(&text).as_deref(), Some(bytes));
+        }
+        let (_, latin) = decode_as_written(b"# coding: latin-1\n").unwrap();
+        assert_eq!(latin.encode("# coding: latin-1\n# \u{4f60}"), None, "no such character");
     }
 
     #[test]

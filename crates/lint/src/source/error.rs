@@ -40,6 +40,14 @@ pub enum SourceError {
         /// What is wrong, and the mend.
         problem: String,
     },
+    /// It is no notebook whose cells can be read.
+    #[error("{}: {problem}", path.display())]
+    Notebook {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        problem: String,
+    },
     /// It nests deeper than CPython's own parser allows.
     #[error("{}:{line}: nested deeper than is read; split the expression or the block", path.display())]
     TooDeep {
@@ -78,6 +86,7 @@ impl SourceError {
             Self::Unreadable { path, .. }
             | Self::TooLarge { path, .. }
             | Self::Encoding { path, .. }
+            | Self::Notebook { path, .. }
             | Self::TooDeep { path, .. }
             | Self::Python2 { path, .. }
             | Self::Syntax { path, .. } => path,

@@ -7,6 +7,7 @@ mod decode;
 mod error;
 mod ignores;
 mod nesting;
+mod notebook;
 mod python2;
 
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use ruff_python_parser::Parsed;
 use ruff_source_file::LineIndex;
 use ruff_text_size::{TextRange, TextSize};
 
-pub use decode::decode;
+pub use decode::{Written, decode, decode_as_written};
 pub use error::{Place, SourceError};
 pub use ignores::Ignores;
 
@@ -30,6 +31,8 @@ pub struct Source {
     text: String,
     index: LineIndex,
     parsed: Parsed<ModModule>,
+    /// Of a notebook: the line that each cell begins at, and its number.
+    cells: Vec<notebook::Cell>,
 }
 
 impl Source {
@@ -42,7 +45,7 @@ impl Source {
         if bytes.len() > MAX_BYTES {
             return Err(SourceError::TooLarge { path: path.to_owned(), bytes: bytes.len() });
         }
-        let text = decode(bytes).map_err(|problem| SourceError::Encoding { path: path.to_owned(), problem })?;
+        let (text, cells) = text_of(path, bytes)?;
         if let Some(line) = nesting::too_deep(&text) {
             return Err(SourceError::TooDeep { path: path.to_owned(), line });
         }
@@ -55,12 +58,16 @@ impl Source {
         let index = LineIndex::from_source_text(&text);
         if let Some(error) = parsed.errors().first() {
             let at = place(&index, &text, error.location.start());
+            if let (Some(cell), line) = notebook::place(&cells, at.line) {
+                let problem = format!("cell {cell}, line {line}: {}", error.error);
+                return Err(SourceError::Notebook { path: path.to_owned(), problem });
+            }
             return Err(match python2::sign(&text, &index, parsed.errors()) {
                 Some((line, what)) => SourceError::Python2 { path: path.to_owned(), line, what },
                 None => SourceError::Syntax { path: path.to_owned(), at, message: error.error.to_string() },
             });
         }
-        Ok(Self { path: path.to_owned(), text, index, parsed })
+        Ok(Self { path: path.to_owned(), text, index, parsed, cells })
     }
 
     /// The path that it was read from.
@@ -87,6 +94,18 @@ impl Source {
         place(&self.index, &self.text, offset)
     }
 
+    /// The cell of a notebook that a line of the text lies in, and the line there; of other files only the line.
+    #[must_use]
+    pub fn in_cell(&self, line: usize) -> (Option<usize>, usize) {
+        notebook::place(&self.cells, line)
+    }
+
+    /// Whether the text is that of a notebook's cells, and not the file's own.
+    #[must_use]
+    pub fn is_notebook(&self) -> bool {
+        is_notebook(&self.path)
+    }
+
     /// The text of a part, empty where it lies outside.
     #[must_use]
     pub fn slice(&self, range: TextRange) -> &str {
@@ -110,6 +129,19 @@ impl Source {
     #[must_use]
     pub fn lines(&self) -> usize {
         self.index.line_count()
+    }
+}
+
+fn is_notebook(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "ipynb")
+}
+
+fn text_of(path: &Path, bytes: &[u8]) -> Result<(String, Vec<notebook::Cell>), SourceError> {
+    if is_notebook(path) {
+        notebook::read(bytes).map_err(|problem| SourceError::Notebook { path: path.to_owned(), problem })
+    } else {
+        let text = decode(bytes).map_err(|problem| SourceError::Encoding { path: path.to_owned(), problem })?;
+        Ok((text, Vec::new()))
     }
 }
 

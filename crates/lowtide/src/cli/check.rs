@@ -4,12 +4,14 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use lowtide_causes::Checked;
-use lowtide_lint::program::{InMemory, Rooted};
+use lowtide_lint::fix::Safety;
+use lowtide_lint::program::{Files, InMemory, Rooted};
 use lowtide_lint::source::MAX_BYTES;
 use lowtide_lint::tree::{MAX_FILES, Tree};
 use lowtide_model::{Class, Finding, Report, Site, Verdict};
-use lowtide_report::TextOptions;
+use lowtide_report::{TextOptions, pieces};
 
+use super::fixing::{self, FixArgs};
 use crate::config::Config;
 use crate::exit::{self, Failure};
 use crate::fail_on::FailOn;
@@ -45,7 +47,17 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
+    fix: FixArgs,
+    #[command(flatten)]
     output: OutputArgs,
+}
+
+/// What is to be checked.
+struct Input {
+    files: Box<dyn Files + Sync>,
+    tree: Tree,
+    /// It came through standard input, and so does what it becomes leave through standard output.
+    piped: bool,
 }
 
 /// Checks.
@@ -57,7 +69,14 @@ pub fn check(args: &Args) -> Result<u8, Failure> {
     if let Destination::Export(path, _) = &output.destination {
         return Err(Failure::usage(format!("{} would be measurements; `check` has a report only", path.display())));
     }
-    let (checked, files) = if args.paths == [PathBuf::from("-")] { stdin(&args.stdin_filename)? } else { tree(args, &rules)? };
+    let input = if args.paths == [PathBuf::from("-")] { stdin(&args.stdin_filename)? } else { tree(args, &rules)? };
+    let parts = input.tree.parts();
+    if args.fix.any() && fix(args.fix, &input, &parts, &rules)? {
+        return Ok(exit::DONE);
+    }
+    let checked = lowtide_causes::check_parts(&*input.files, &parts);
+    checked.errors.iter().for_each(|error| say(&error.to_string()));
+    let files = input.tree.files.len();
     let mut report = report(&checked, files, &rules);
     let fails = args.fail_on.clone().unwrap_or_else(FailOn::source).found_in(&report);
     output.prepare(&mut report);
@@ -72,7 +91,25 @@ pub fn check(args: &Args) -> Result<u8, Failure> {
     })
 }
 
-fn tree(args: &Args, rules: &Rules) -> Result<(Checked, usize), Failure> {
+/// Makes or shows the fixes; whether that is all that was asked for.
+fn fix(how: FixArgs, input: &Input, parts: &[&[PathBuf]], rules: &Rules) -> Result<bool, Failure> {
+    let fixed = how.fixed(&*input.files, parts, rules);
+    let all = if how.only_shows() {
+        fixing::diff(&fixed).into_bytes()
+    } else if input.piped {
+        match fixed.into_iter().next() {
+            Some(fixed) => fixed.after,
+            None => input.files.read(&input.tree.files[0]).unwrap_or_default(),
+        }
+    } else {
+        return fixing::write(&fixed).map(|()| false);
+    };
+    // A reader that closes the pipe early has read enough.
+    let _ = std::io::stdout().lock().write_all(&all);
+    Ok(true)
+}
+
+fn tree(args: &Args, rules: &Rules) -> Result<Input, Failure> {
     let here = [PathBuf::from(".")];
     let paths: &[PathBuf] = if args.paths.is_empty() { &here } else { &args.paths };
     if let Some(missing) = paths.iter().find(|path| !path.exists()) {
@@ -83,21 +120,17 @@ fn tree(args: &Args, rules: &Rules) -> Result<(Checked, usize), Failure> {
     if tree.cut {
         say(&format!("only the first {MAX_FILES} files are checked; name the folders that matter"));
     }
-    let checked = lowtide_causes::check_parts(&Rooted::new("/"), &tree.parts());
-    checked.errors.iter().for_each(|error| say(&error.to_string()));
-    Ok((checked, tree.files.len()))
+    Ok(Input { files: Box::new(Rooted::new("/")), tree, piped: false })
 }
 
-fn stdin(name: &Path) -> Result<(Checked, usize), Failure> {
+fn stdin(name: &Path) -> Result<Input, Failure> {
     let mut text = Vec::new();
     std::io::stdin()
         .take(MAX_BYTES as u64 + 1)
         .read_to_end(&mut text)
         .map_err(|error| Failure::cannot(format!("standard input cannot be read: {error}")))?;
-    let files = InMemory([(name.to_owned(), text)].into());
-    let checked = lowtide_causes::check_parts(&files, &[&[name.to_owned()]]);
-    checked.errors.iter().for_each(|error| say(&error.to_string()));
-    Ok((checked, 1))
+    let tree = Tree { files: vec![name.to_owned()], ..Tree::default() };
+    Ok(Input { files: Box::new(InMemory([(name.to_owned(), text)].into())), tree, piped: true })
 }
 
 /// The findings as every other command has them.
@@ -107,14 +140,23 @@ fn report(checked: &Checked, files: usize, rules: &Rules) -> Report {
     let mut report = Report::empty(Verdict::Undecided);
     report.findings = told.iter().map(|finding| of_source(finding)).collect();
     let read = files.saturating_sub(checked.errors.len());
-    report.summary =
-        format!("{} in {}", count(told.len(), "pattern that leaks", "patterns that leak"), count(read, "file", "files"));
+    report.summary = format!(
+        "{} in {}",
+        pieces(told.len() as u64, "pattern that leaks", "patterns that leak"),
+        pieces(read as u64, "file", "files")
+    );
     if !ignored.is_empty() {
         report.summary += &format!(", {} ignored by comments", ignored.len());
     }
     if !checked.errors.is_empty() {
-        report.summary += &format!("; {} could not be read", count(checked.errors.len(), "file", "files"));
+        report.summary += &format!("; {} could not be read", pieces(checked.errors.len() as u64, "file", "files"));
         report.blind_spots = checked.errors.iter().map(ToString::to_string).collect();
+    }
+    let fixable = |safety| told.iter().filter(|one| one.fix.as_ref().is_some_and(|fix| fix.safety == safety)).count();
+    for (n, option) in [(fixable(Safety::Safe), "--fix"), (fixable(Safety::Unsafe), "--unsafe-fixes")] {
+        if n > 0 {
+            report.summary += &format!("; {n} can be fixed by {option}");
+        }
     }
     "check".clone_into(&mut report.run.source);
     report
@@ -123,7 +165,8 @@ fn report(checked: &Checked, files: usize, rules: &Rules) -> Report {
 fn of_source(found: &lowtide_causes::Finding) -> Finding {
     let (cause, site) = (found.cause, &found.site);
     let text = if found.what.is_empty() { cause.title } else { &found.what };
-    let mut finding = Finding::new(Class::Source, "", text);
+    let cell = site.cell.map_or(String::new(), |cell| format!("cell {cell}: "));
+    let mut finding = Finding::new(Class::Source, "", cell + text);
     finding.site = Some(Site {
         file: site.file.display().to_string(),
         line: u32::try_from(site.line).unwrap_or(u32::MAX),
@@ -134,10 +177,6 @@ fn of_source(found: &lowtide_causes::Finding) -> Finding {
     finding.why = Some(cause.keeps.to_owned());
     finding.fix = Some(cause.fix.text.to_owned());
     finding
-}
-
-fn count(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
 }
 
 fn show(report: &Report, output: &Output) -> Result<(), Failure> {

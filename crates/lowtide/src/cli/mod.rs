@@ -10,6 +10,7 @@ pub mod report;
 pub mod run;
 
 mod finish;
+mod fixing;
 mod judging;
 mod watching;
 
