@@ -14,6 +14,7 @@ mod fixes;
 mod gpu;
 mod graphs;
 mod habits;
+mod kept;
 mod live;
 mod loading;
 mod render;

@@ -1,5 +1,6 @@
 //! What the rules of all causes find in a program, or in all programs of a tree.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,6 +48,9 @@ pub fn check(check: &Check) -> Vec<Finding> {
         })
         .collect();
     sort(&mut found);
+    // A hint says nothing where another rule is sure.
+    let sure: HashSet<Site> = found.iter().filter(|one| one.confidence > Confidence::Low).map(|one| one.site.clone()).collect();
+    found.retain(|one| one.confidence > Confidence::Low || !sure.contains(&one.site));
     found
 }
 

@@ -43,6 +43,8 @@ struct Uses<'p> {
     off: HashSet<FileId>,
     /// Metrics of torchmetrics, whose updates run without gradients.
     metrics: HashSet<ClassId>,
+    /// Modules of Lightning, whose validation, test and prediction do.
+    lightning: HashSet<ClassId>,
 }
 
 /// What is known of a place.
@@ -85,7 +87,9 @@ impl<'f, 'p> Autograd<'f, 'p> {
     /// Models by what is asked of them, losses by `backward`.
     fn find_uses(&self) -> Uses<'p> {
         let metrics = self.flow.classes.iter().filter(|class| self.is_metric(*class)).collect();
-        let mut uses = Uses { metrics, ..Uses::default() };
+        let lightning =
+            self.flow.classes.iter().filter(|class| self.bases(*class).any(|name| name.ends_with(".LightningModule")));
+        let mut uses = Uses { metrics, lightning: lightning.collect(), ..Uses::default() };
         for (file, model) in self.flow.models.iter() {
             for call in &model.calls {
                 let Expr::Attribute(method) = &*call.call.func else { continue };
@@ -110,7 +114,7 @@ impl<'f, 'p> Autograd<'f, 'p> {
     }
 
     /// Whether a place is given a model or a loss function, or is used like one.
-    fn is_model(&self, place: Place<'p>) -> bool {
+    pub fn is_model(&self, place: Place<'p>) -> bool {
         if let Some(known) = self.models.borrow().get(&place) {
             return *known;
         }
@@ -159,7 +163,7 @@ impl<'f, 'p> Autograd<'f, 'p> {
     }
 
     fn makes_model(&self, file: FileId, scope: ScopeId, value: &Expr, nesting: usize) -> bool {
-        let Expr::Call(call) = value else { return false };
+        let Expr::Call(call) = value else { return self.is_annotated(file, scope, value) };
         let name = self.flow.models.of(file).full_name(scope, &call.func);
         if name.as_deref().is_some_and(|name| {
             let last = name.rsplit('.').next().unwrap_or(name);
@@ -189,7 +193,7 @@ impl<'f, 'p> Autograd<'f, 'p> {
     }
 
     /// The full names of all classes of libraries that a class inherits from.
-    fn bases(&self, class: ClassId) -> impl Iterator<Item = String> {
+    pub fn bases(&self, class: ClassId) -> impl Iterator<Item = String> {
         self.flow.classes.ancestors(class).iter().flat_map(|class| {
             let model = self.flow.models.of(class.file);
             let scope = model.scope(class.scope);
@@ -307,12 +311,20 @@ impl<'f, 'p> Autograd<'f, 'p> {
             ScopeKind::Function(definition) => is_decorated_off(definition),
             _ => false,
         });
-        let by_metric = !self.uses().metrics.is_empty()
-            && model.method_of(scope).is_some_and(|(class, method)| {
-                self.uses().metrics.contains(&ClassId { file, scope: class })
-                    && matches!(model.scope(method).name(), "update" | "compute")
-            });
-        by_block || by_function || by_metric
+        let by_framework = || {
+            let uses = self.uses();
+            let none = uses.metrics.is_empty() && uses.lightning.is_empty();
+            let method = if none { None } else { model.method_of(scope) };
+            method.is_some_and(|(class, method)| {
+                let (class, name) = (ClassId { file, scope: class }, model.scope(method).name());
+                uses.metrics.contains(&class) && matches!(name, "update" | "compute")
+                    || uses.lightning.contains(&class)
+                        && (matches!(name, "validation_step" | "test_step" | "predict_step")
+                            || name.starts_with("on_validation_")
+                            || name.starts_with("on_test_"))
+            })
+        };
+        by_block || by_function || by_framework()
     }
 
     /// Whether `backward` is called on what this assignment gives, directly or after more is done to it.
@@ -376,6 +388,7 @@ pub fn mentions<'p>(
         Expr::Tuple(each) => each.elts.iter().any(inner),
         Expr::List(each) => each.elts.iter().any(inner),
         Expr::Starred(each) => inner(&each.value),
+        Expr::Dict(each) => each.items.iter().any(|item| inner(&item.value)),
         Expr::Call(call) => {
             let detaching = match &*call.func {
                 Expr::Attribute(method) => PLAIN.contains(&method.attr.as_str()),
@@ -449,6 +462,12 @@ const PLAIN: &[&str] = &[
     "keys",
     "format",
 ];
+
+/// Whether the value of an attribute, method or function of this name carries no graph, whatever it is taken from.
+#[must_use]
+pub fn is_plain(name: &str) -> bool {
+    PLAIN.contains(&name)
+}
 
 /// `torch.no_grad()`, `inference_mode()`, `set_grad_enabled(False)`, however imported.
 fn is_off(expr: &Expr) -> bool {

@@ -2,12 +2,15 @@
 
 mod again;
 mod detach;
+mod handed;
+mod here;
 mod lasting;
 mod loaders;
 mod puts;
 mod values;
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{HashMap, HashSet};
 
 pub use again::loops_around;
 pub use loaders::{Loader, Workers};
@@ -40,6 +43,11 @@ pub struct Check<'f, 'p> {
     loaders: OnceCell<Vec<Loader<'p>>>,
     /// What has been asked before.
     pub(crate) answers: Answers,
+    /// Functions that are called again and again, and classes that live long, as far as it was asked; the same.
+    again: RefCell<HashMap<(FileId, ScopeId), bool>>,
+    long_lived: RefCell<HashMap<ClassId, bool>>,
+    /// Parameters that are given something with its graph, and what comes from them; the same.
+    handed: OnceCell<HashSet<Place<'p>>>,
 }
 
 /// A place at which a rule found its pattern.
@@ -115,6 +123,9 @@ impl<'f, 'p> Check<'f, 'p> {
             kept: OnceCell::new(),
             loaders: OnceCell::new(),
             answers: Answers::default(),
+            again: RefCell::default(),
+            long_lived: RefCell::default(),
+            handed: OnceCell::new(),
         }
     }
 

@@ -1,6 +1,9 @@
 //! LT307: A cache is never cleared.
 
+use crate::kept::{Sort, never_repeats, sort};
+use crate::words::{code, function};
 use crate::{Cause, Container, Fix, Language, Live, Severity};
+use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::feeds::Kind;
 
 /// The page.
@@ -25,10 +28,27 @@ if len(self.cache) > 1000:
     harmless: "A cache whose keys are few: its ceiling can be computed.",
     sources: &["zoo/44_feature_cache.py"],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.statement == Some(Kind::Item) && live.container == Some(Container::Dict) && !live.has_graph()).then_some(65)
+}
+
+/// A dictionary that is kept for good is filed by what never comes again: the step, a tensor, an address, a time.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for put in check.kept_for_good() {
+        let Some(key) = put.key else { continue };
+        if never_repeats(check, put, key) && matches!(sort(check, put), Sort::Other | Sort::Cached) {
+            hits.push(Hit::new(put.file, put.offset).saying(format!(
+                "{} gets an entry each time that {} runs: {} never comes again, and nothing takes one out",
+                code(check, put.file, put.container),
+                function(check, put.file, put.scope),
+                code(check, put.file, key)
+            )));
+        }
+    }
+    hits
 }

@@ -1,6 +1,9 @@
 //! LT305: Callbacks and closures keep what they refer to.
 
+use crate::kept::{Sort, is_added, sort};
+use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::check::{Check, Hit};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -23,10 +26,23 @@ self.callbacks.append(lambda: mean)"#,
     harmless: "A fixed set of callbacks made at the start.",
     sources: &["https://docs.python.org/3/reference/executionmodel.html", "zoo/28_callback_closures.py"],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.objects_named(&["function", "method", "partial", "cell"]) && live.adds_to_container()).then_some(88)
+}
+
+/// A function made in a step, that uses what belongs to the step, is put somewhere for good.
+fn rule(check: &Check) -> Vec<Hit> {
+    let puts = check.kept_for_good().iter().filter(|put| is_added(check, put) && sort(check, put) == Sort::Closure);
+    puts.map(|put| {
+        Hit::new(put.file, put.offset).saying(format!(
+            "{} keeps one more function each time that {} runs, and each the variables that it uses",
+            code(check, put.file, put.container),
+            function(check, put.file, put.scope)
+        ))
+    })
+    .collect()
 }

@@ -1,6 +1,9 @@
 //! LT301: A container grows without bound.
 
+use crate::kept::{Sort, never_repeats, sort};
+use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::check::{Check, Confidence, Hit};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -21,10 +24,28 @@ self.trace.append(record)"#,
     harmless: "A container with a ceiling: of data-set size, of classes, of layers.",
     sources: &["https://docs.python.org/3/library/collections.html", "zoo/32_step_dict.py"],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.adds_to_container()).then_some(40)
+}
+
+/// Something is put somewhere for good that no other rule is about. How large it is the source does not tell: a hint.
+fn rule(check: &Check) -> Vec<Hit> {
+    let other = check
+        .kept_for_good()
+        .iter()
+        .filter(|put| sort(check, put) == Sort::Other && put.key.is_none_or(|key| !never_repeats(check, put, key)));
+    other
+        .map(|put| {
+            Hit::new(put.file, put.offset).with(Confidence::Low).saying(format!(
+                "{} gets {} each time that {} runs, and nothing ever takes one out",
+                code(check, put.file, put.container),
+                code(check, put.file, put.value),
+                function(check, put.file, put.scope)
+            ))
+        })
+        .collect()
 }

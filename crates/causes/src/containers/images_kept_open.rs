@@ -1,6 +1,11 @@
 //! LT311: Lazily loaded images are kept open.
 
+use crate::kept::{Sort, sort};
+use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::check::{Check, Hit};
+use lowtide_lint::flow::Place;
+use lowtide_lint::model::{Bound, Expr, Ranged};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -24,10 +29,44 @@ self.opened.append(image)"#,
     harmless: "A few images that are used all the time.",
     sources: &["https://pillow.readthedocs.io/en/stable/reference/open_files.html", "zoo/15_pil_lazy.py"],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.objects_named(&["Image", "JpegImageFile", "PngImageFile", "TiffImageFile"])).then_some(93)
+}
+
+/// What `Image.open` gives is put somewhere for good, or an attribute gets a list of such.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files().filter(|(_, model)| model.source.text().contains("PIL")) {
+        for put in check.puts(file, model).iter().filter(|put| sort(check, put) == Sort::Image) {
+            let places = check.flow.places(file, put.scope, put.container);
+            let lasts = places.iter().any(|at| matches!(at.place, Place::Attribute(..)))
+                || check.lasts(file, put.scope, put.block, put.container);
+            let bound = || check.containers.bound(file, put.scope, put.block, put.container, put.key).is_some();
+            if lasts && !bound() && check.containers.is_repeated(file, put.scope, put.block) {
+                hits.push(Hit::new(file, put.offset).saying(format!(
+                    "{} keeps each image with its file open, and with its pixels once they are asked for",
+                    code(check, file, put.container)
+                )));
+            }
+        }
+        for assign in model.assigns.iter().filter(|assign| assign.how == Bound::Whole && assign.target.is_attribute_expr()) {
+            let (Expr::ListComp(_) | Expr::DictComp(_)) = assign.value else { continue };
+            let element = match assign.value {
+                Expr::ListComp(each) => &*each.elt,
+                Expr::DictComp(each) => &*each.value,
+                _ => continue,
+            };
+            if crate::kept::is_open_image(check, file, assign.scope, element) {
+                hits.push(Hit::new(file, assign.target.start()).saying(format!(
+                    "{} keeps each image with its file open, and with its pixels once they are asked for",
+                    code(check, file, assign.target)
+                )));
+            }
+        }
+    }
+    hits
 }

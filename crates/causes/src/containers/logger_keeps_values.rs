@@ -1,7 +1,12 @@
 //! LT302: An experiment logger keeps what it was given.
 
+use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::check::{Check, Hit, Put};
 use lowtide_lint::feeds::Kind;
+use lowtide_lint::flow::Place;
+use lowtide_lint::model::{Expr, ExprCall, Ranged, ScopeId};
+use lowtide_lint::program::FileId;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -22,10 +27,55 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "Loggers that render at once to text or a file hold nothing afterwards.",
     sources: &["https://docs.wandb.ai/guides/track/log/", "zoo/11_logger_history.py"],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.statement == Some(Kind::Call) || live.owner_contains("log") && live.adds_to_container()).then_some(72)
+}
+
+/// An object of the program's own keeps what it is given, and is given something with its graph; or the history of HF's Trainer is.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files() {
+        for put in check.puts(file, model).iter().filter(|put| keeps(check, put)) {
+            hits.push(Hit::new(file, put.offset).saying(format!(
+                "{} keeps what {} is given, which comes with its graph",
+                code(check, file, put.container),
+                function(check, file, put.scope)
+            )));
+        }
+        for call in &model.calls {
+            let Some(given) = trainers_log(check, file, call.scope, call.call) else { continue };
+            if check.autograd.carries(file, call.scope, call.block, given) {
+                hits.push(Hit::new(file, call.call.start()).saying(format!(
+                    "the trainer's `state.log_history` keeps {} with its graph, for the whole run",
+                    code(check, file, given)
+                )));
+            }
+        }
+    }
+    hits
+}
+
+/// Whether what an object was handed is put into a container of its own, for good.
+fn keeps<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    let Put { file, scope, block, container, value, key, .. } = *put;
+    let of_object = check.flow.places(file, scope, container).iter().any(|at| match at.place {
+        Place::Attribute(class, _) => !check.autograd.is_module(class),
+        _ => false,
+    });
+    of_object
+        && check.is_handed(file, scope, block, value)
+        && check.containers.bound(file, scope, block, container, key).is_none()
+        && check.containers.is_never_emptied(file, scope, container)
+}
+
+/// What `self.log({...})` of a Trainer of transformers is given: that appends it to its history as it is.
+fn trainers_log<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, call: &'p ExprCall) -> Option<&'p Expr> {
+    let Expr::Attribute(method) = &*call.func else { return None };
+    let given = call.arguments.args.first().filter(|given| method.attr.as_str() == "log" && given.is_dict_expr())?;
+    let class = check.flow.own_class(file, scope, &method.value)?;
+    check.autograd.bases(class).any(|name| name.starts_with("transformers.") && name.ends_with("Trainer")).then_some(given)
 }

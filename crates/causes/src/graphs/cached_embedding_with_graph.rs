@@ -1,7 +1,11 @@
 //! LT104: Cached embeddings are used again with the graph that made them.
 
+use super::output_kept_with_graph::{is_firm, keeps};
+use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::check::{Check, Hit, Put};
 use lowtide_lint::feeds::Kind;
+use lowtide_lint::model::{BlockKind, CmpOp, Expr};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -24,10 +28,47 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "A frozen encoder run under `no_grad`: there is no graph to keep.",
     sources: &["https://docs.pytorch.org/docs/stable/notes/autograd.html", "zoo/07_embed_cache_graph.py"],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.has_graph() && live.statement == Some(Kind::Item)).then_some(92)
+}
+
+/// Something with a graph is filed under a key that is asked for before it is computed.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files() {
+        let puts = check.puts(file, model);
+        for put in puts.iter().filter(|put| keeps(check, put) && is_cached(check, put) && is_firm(check, put).is_none()) {
+            hits.push(Hit::new(file, put.offset).saying(format!(
+                "{} keeps {} with the graph that made it, to be used again",
+                code(check, file, put.container),
+                code(check, file, put.value)
+            )));
+        }
+    }
+    hits
+}
+
+/// Whether the same function asks a container for the key before: `if key in cache`, `cache.get(key)`.
+pub(crate) fn is_cached<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    if put.key.is_none() {
+        return false;
+    }
+    let model = check.flow.models.of(put.file);
+    let function = model.function_of(put.scope);
+    let places = check.flow.places(put.file, put.scope, put.container);
+    let same = |expr: &'p Expr| check.flow.places(put.file, put.scope, expr).iter().any(|at| places.contains(at));
+    let asked = model.blocks.iter().filter(|block| model.function_of(block.scope) == function).any(|block| match block.kind {
+        BlockKind::If(Expr::Compare(test)) => {
+            test.ops.iter().any(|op| matches!(op, CmpOp::In | CmpOp::NotIn)) && test.comparators.iter().any(same)
+        }
+        _ => false,
+    });
+    asked
+        || model.calls.iter().filter(|call| model.function_of(call.scope) == function).any(
+            |call| matches!(&*call.call.func, Expr::Attribute(method) if method.attr.as_str() == "get" && same(&method.value)),
+        )
 }

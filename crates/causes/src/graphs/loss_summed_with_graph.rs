@@ -1,8 +1,10 @@
 //! LT101: A loss is summed up together with its graph.
 
+use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
 use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::feeds::{Kind, innermost_loop, is_inside};
+use lowtide_lint::flow::Place;
 use lowtide_lint::model::{Assign, Bound, Expr, Operator, Ranged};
 use lowtide_lint::program::FileId;
 
@@ -50,52 +52,89 @@ fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model) in check.files() {
         for assign in &model.assigns {
-            let (scope, block) = (assign.scope, assign.block);
+            let (scope, block, target) = (assign.scope, assign.block, assign.target);
             if !check.containers.is_repeated(file, scope, block) {
                 continue;
             }
-            let sums = match assign.how {
-                Bound::Augmented(Operator::Add) => check.autograd.carries(file, scope, block, assign.value),
-                Bound::Whole => match assign.value {
-                    Expr::BinOp(sum) if sum.op == Operator::Add => {
-                        let target = check.flow.places(file, scope, assign.target);
-                        let same = |expr| check.flow.places(file, scope, expr).iter().any(|at| target.contains(at));
-                        same(&sum.left) && check.autograd.carries(file, scope, block, &sum.right)
-                            || same(&sum.right) && check.autograd.carries(file, scope, block, &sum.left)
-                    }
-                    _ => false,
-                },
-                _ => false,
-            };
-            if sums
-                && check.outlives(file, scope, block, assign.target)
+            let Some(added) = added(check, file, assign) else { continue };
+            // What a function is given may be anything; what an object sums up stays with it.
+            let is_attribute =
+                || check.flow.places(file, scope, target).iter().any(|at| matches!(at.place, Place::Attribute(..)));
+            if check.outlives(file, scope, block, target)
+                && (check.carries(file, scope, block, target.start(), added)
+                    || is_attribute() && check.is_handed(file, scope, block, added))
                 && !check.autograd.reaches_backward(file, assign)
                 && !begins_with_graph(check, file, assign)
             {
-                // Of `total = total + loss` the part that is new.
-                let added = match (assign.how, assign.value) {
-                    (Bound::Whole, Expr::BinOp(sum)) if check.same(file, scope, &sum.left, assign.target) => &*sum.right,
-                    (Bound::Whole, Expr::BinOp(sum)) => &*sum.left,
-                    (_, value) => value,
-                };
-                hits.push(Hit::new(file, assign.target.start()).fixed(check.detach(file, scope, block, added)));
+                let what =
+                    format!("{} sums up {} with the graph of each step", code(check, file, target), code(check, file, added));
+                hits.push(Hit::new(file, target.start()).saying(what).fixed(check.detach(file, scope, block, added)));
             }
         }
     }
     hits
 }
 
-/// Whether what is added to comes from a model itself before the loop: then the sum is a part of one forward pass.
+/// What a sum gets: `total += x`, `total = total + x`, `total = x + total`.
+fn added<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>) -> Option<&'p Expr> {
+    match (assign.how, assign.value) {
+        (Bound::Augmented(Operator::Add), value) => Some(value),
+        (Bound::Whole, Expr::BinOp(sum)) if sum.op == Operator::Add => {
+            let target = check.flow.places(file, assign.scope, assign.target);
+            let same = |expr| check.flow.places(file, assign.scope, expr).iter().any(|at| target.contains(at));
+            match () {
+                () if same(&sum.left) => Some(&sum.right),
+                () if same(&sum.right) => Some(&sum.left),
+                () => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Whether what is added to begins as something else than nothing, before the loop: then the sum is a part of one forward pass.
 fn begins_with_graph<'p>(check: &Check<'_, 'p>, file: FileId, sum: &Assign<'p>) -> bool {
     let model = check.flow.models.of(file);
     let Some(round) = innermost_loop(model, sum.block) else { return false };
     check.flow.places(file, sum.scope, sum.target).iter().any(|at| {
         at.depth == 0
+            && matches!(at.place, Place::Variable(..))
             && check.flow.assigned(at.place).any(|(of, first)| {
+                let calls = |value: &Expr| match value {
+                    Expr::Call(call) => match &*call.func {
+                        Expr::Attribute(method) => !NOTHING.contains(&method.attr.as_str()),
+                        Expr::Name(name) => !NOTHING.contains(&name.id.as_str()),
+                        _ => true,
+                    },
+                    _ => false,
+                };
                 *of == file
                     && first.how == Bound::Whole
                     && !is_inside(model, first.block, round)
-                    && check.autograd.carries(file, first.scope, first.block, first.value)
+                    && (calls(first.value) || check.autograd.carries(file, first.scope, first.block, first.value))
             })
     })
 }
+
+/// Calls that give something to sum up into.
+const NOTHING: &[&str] = &[
+    "as_tensor",
+    "cpu",
+    "cuda",
+    "defaultdict",
+    "dict",
+    "double",
+    "float",
+    "int",
+    "item",
+    "list",
+    "new_tensor",
+    "new_zeros",
+    "tensor",
+    "to",
+    "zeros",
+    "zeros_like",
+    "Counter",
+    "FloatTensor",
+    "Tensor",
+];

@@ -9,6 +9,8 @@ mod precomputed_embedding_not_detached;
 mod replay_buffer_with_graph;
 mod running_average_with_graph;
 
+pub(crate) use cached_embedding_with_graph::is_cached;
+
 use crate::Cause;
 
 /// Their pages, by id.

@@ -1,7 +1,10 @@
 //! LT103: Outputs are kept together with their graph.
 
+use super::cached_embedding_with_graph::is_cached;
+use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::check::{Check, Hit, Put};
+use lowtide_lint::feeds::Bound;
 use lowtide_lint::flow::{At, Place};
 use lowtide_lint::model::{BindingKind, Expr, ScopeId};
 
@@ -41,21 +44,33 @@ fn signature(live: &Live) -> Option<u8> {
 fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model) in check.files() {
-        for put in check.puts(file, model).iter().filter(|put| keeps(check, put)) {
-            hits.push(Hit::new(file, put.offset).fixed(check.detach(file, put.scope, put.block, put.value)));
+        let puts = check.puts(file, model);
+        for put in puts.iter().filter(|put| keeps(check, put)) {
+            if is_cached(check, put)
+                || is_firm(check, put).is_some()
+                || check.autograd.is_summed_up(file, put.scope, put.container)
+            {
+                continue;
+            }
+            let what = format!("{} keeps {} with its graph", code(check, file, put.container), code(check, file, put.value));
+            hits.push(Hit::new(file, put.offset).saying(what).fixed(check.detach(file, put.scope, put.block, put.value)));
         }
     }
     hits
 }
 
-fn keeps<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
-    let Put { file, scope, block, container, value, key, .. } = *put;
+/// Whether something with its graph is put where it outlives the round.
+pub(super) fn keeps<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    let Put { file, scope, block, container, value, .. } = *put;
     check.containers.is_repeated(file, scope, block)
         && check.outlives(file, scope, block, container)
-        && check.autograd.carries(file, scope, block, value)
+        && check.carries(file, scope, block, put.offset, value)
         && !is_slot(check, put)
-        && !check.containers.bound(file, scope, block, container, key).is_some_and(|bound| bound.is_firm())
-        && !check.autograd.is_summed_up(file, scope, container)
+}
+
+/// What bounds the container, whatever happens.
+pub(super) fn is_firm<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> Option<Bound> {
+    check.containers.bound(put.file, put.scope, put.block, put.container, put.key).filter(Bound::is_firm)
 }
 
 /// An entry of the function around, under a key that is given by its caller: the results of workers.

@@ -1,6 +1,11 @@
 //! LT108: A replay buffer keeps graphs.
 
+use super::output_kept_with_graph::{is_firm, keeps};
+use crate::words::code;
 use crate::{Cause, Container, Fix, Language, Live, Severity};
+use lowtide_lint::check::{Check, Hit, Put};
+use lowtide_lint::feeds::Bound as Limit;
+use lowtide_lint::model::{Bound, Expr, Number};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -20,10 +25,46 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "On-policy methods that need the graph of one rollout and clear it after the update.",
     sources: &["https://docs.pytorch.org/docs/stable/notes/autograd.html", "zoo/22_warmup_plateau.py"],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.has_graph() && live.container == Some(Container::Deque)).then_some(93)
+}
+
+/// Something with a graph is put into a container with a limit that is more than a few.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files() {
+        for put in check.puts(file, model).iter().filter(|put| keeps(check, put)) {
+            if matches!(is_firm(check, put), Some(Limit::Ceiling(_)))
+                && !is_small(check, put)
+                && !check.autograd.is_summed_up(file, put.scope, put.container)
+                && check.containers.is_never_cleared(file, put.scope, put.container)
+            {
+                hits.push(Hit::new(file, put.offset).saying(format!(
+                    "{} is bounded in length, but keeps {} with the graph of its step",
+                    code(check, file, put.container),
+                    code(check, file, put.value)
+                )));
+            }
+        }
+    }
+    hits
+}
+
+/// `deque(maxlen=4)`: a few steps' graphs, on purpose.
+fn is_small<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    let places = check.flow.places(put.file, put.scope, put.container);
+    places.iter().flat_map(|at| check.flow.assigned(at.place)).any(|(_, assign)| {
+        let Expr::Call(made) = assign.value else { return false };
+        let few = |value: &Expr| {
+            matches!(value, Expr::NumberLiteral(number)
+            if matches!(&number.value, Number::Int(number) if number.as_u8().is_some_and(|number| number <= 16)))
+        };
+        let limit = made.arguments.keywords.iter().find(|each| each.arg.as_ref().is_some_and(|arg| arg == "maxlen"));
+        let limit = limit.map(|each| &each.value).or_else(|| made.arguments.args.get(1));
+        assign.how == Bound::Whole && limit.is_some_and(few)
+    })
 }

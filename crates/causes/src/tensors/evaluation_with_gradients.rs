@@ -1,7 +1,11 @@
 //! LT206: Evaluation runs without `no_grad`.
 
+use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::check::{Check, Hit, loops_around};
 use lowtide_lint::feeds::Phase;
+use lowtide_lint::model::{BlockKind, Call, Expr, Model, Ranged, ScopeId, ScopeKind, dotted};
+use lowtide_lint::program::FileId;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -28,10 +32,135 @@ with torch.inference_mode():
     harmless: "Where gradients are what is evaluated: adversarial examples, saliency maps.",
     sources: &["https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html"],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.phase == Some(Phase::Validation) && live.has_graph()).then_some(88)
+}
+
+/// `model.eval()`, and then the model is called in a loop, where nothing switches gradients off and nothing asks for them.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files().filter(|(_, model)| model.source.text().contains("torch")) {
+        for eval in &model.calls {
+            let Some(switched) = switched(eval, "eval") else { continue };
+            let function = model.function_of(eval.scope);
+            if wants_gradients(model, function) || is_called_without(check, file, function, 4) {
+                continue;
+            }
+            let back = model.calls.iter().filter(|call| model.function_of(call.scope) == function);
+            let back: Vec<_> = back.filter(|call| self::switched(call, "train").is_some_and(|of| same(of, switched))).collect();
+            let first = model.calls.iter().find(|call| {
+                let trains_again =
+                    back.iter().any(|back| back.call.start() > eval.call.start() && back.call.start() < call.call.start());
+                model.function_of(call.scope) == function
+                    && call.call.start() > eval.call.start()
+                    && same(&call.call.func, switched)
+                    && !trains_again
+                    && loops_around(model, call.block).next().is_some()
+                    && follows(model, eval, call)
+                    && !check.autograd.is_without(file, call.scope, call.block)
+                    && !may_be_without(model, call)
+            });
+            if let Some(call) = first {
+                hits.push(Hit::new(file, call.call.start()).saying(format!(
+                    "{} records a graph for each batch of an evaluation, which nothing needs",
+                    code(check, file, &call.call.func)
+                )));
+            }
+        }
+    }
+    hits
+}
+
+/// The model of `model.eval()`.
+fn switched<'p>(call: &Call<'p>, to: &str) -> Option<&'p Expr> {
+    match &*call.call.func {
+        Expr::Attribute(method) if method.attr.as_str() == to && call.call.arguments.is_empty() => Some(&method.value),
+        _ => None,
+    }
+}
+
+fn same(one: &Expr, other: &Expr) -> bool {
+    dotted(one).is_some_and(|one| dotted(other).is_some_and(|other| one == other))
+}
+
+/// Whether the call runs whenever the model was switched: not in the other branch of a condition.
+fn follows(model: &Model, eval: &Call, call: &Call) -> bool {
+    let around: Vec<_> = model.blocks_within(eval.block).filter(|block| block.kind.is_conditional()).collect();
+    around.iter().all(|outer| model.blocks_within(call.block).any(|block| std::ptr::eq(block, *outer)))
+}
+
+/// Whether a function, or one inside of it, uses gradients: attacks, saliency maps; or switches them off by itself.
+fn wants_gradients(model: &Model, function: Option<ScopeId>) -> bool {
+    model.calls.iter().filter(|call| is_within(model, call.scope, function)).any(|call| match &*call.call.func {
+        Expr::Attribute(method) => matches!(
+            method.attr.as_str(),
+            "backward"
+                | "manual_backward"
+                | "requires_grad_"
+                | "set_grad_enabled"
+                | "grad"
+                | "jacobian"
+                | "hessian"
+                | "_set_grad_enabled"
+        ),
+        Expr::Name(name) => matches!(name.id.as_str(), "grad" | "set_grad_enabled" | "jacobian" | "hessian"),
+        _ => false,
+    }) || model
+        .assigns
+        .iter()
+        .filter(|assign| is_within(model, assign.scope, function))
+        .any(|assign| matches!(assign.target, Expr::Attribute(each) if each.attr.as_str() == "requires_grad"))
+}
+
+fn is_within(model: &Model, scope: ScopeId, function: Option<ScopeId>) -> bool {
+    let mut at = Some(scope);
+    while let Some(id) = at {
+        if Some(id) == function || function.is_none() && id == ScopeId::MODULE {
+            return true;
+        }
+        at = model.scope(id).parent;
+    }
+    false
+}
+
+/// Whether somebody calls a function without gradients.
+fn is_called_without(check: &Check, file: FileId, function: Option<ScopeId>, left: usize) -> bool {
+    let (Some(function), Some(left)) = (function, left.checked_sub(1)) else { return false };
+    check.callers(file, function).iter().any(|(from, call)| {
+        let caller = check.flow.models.of(*from);
+        check.autograd.is_without(*from, call.scope, call.block)
+            || may_be_without(caller, call)
+            || is_called_without(check, *from, caller.function_of(call.scope), left)
+    })
+}
+
+/// Whether a `with` around a call may switch gradients off in a way that is not seen: by a context that came from somewhere.
+fn may_be_without(model: &Model, call: &Call) -> bool {
+    model.blocks_within(call.block).any(|block| match block.kind {
+        BlockKind::With(with) => with.items.iter().any(|item| {
+            let named = if let Expr::Call(call) = &item.context_expr { &*call.func } else { return true };
+            let name = dotted(named).and_then(|parts| parts.last().map(|last| last.to_ascii_lowercase()));
+            name.is_none_or(|name| {
+                ["grad", "eval", "infer", "context", "ctx", "mode", "stack"].iter().any(|part| name.contains(part))
+            })
+        }),
+        _ => false,
+    }) || decorated(model, call)
+}
+
+/// Whether a decorator of the program's own, or one that is not known, is around it.
+fn decorated(model: &Model, call: &Call) -> bool {
+    let Some(function) = model.function_of(call.scope) else { return false };
+    let ScopeKind::Function(definition) = model.scope(function).kind else { return false };
+    definition.decorator_list.iter().any(|decorator| {
+        let named = if let Expr::Call(call) = &decorator.expression { &*call.func } else { &decorator.expression };
+        dotted(named).is_none_or(|parts| {
+            let name = parts.join(".").to_ascii_lowercase();
+            ["grad", "infer", "eval", "torch"].iter().any(|part| name.contains(part))
+        })
+    })
 }

@@ -1,6 +1,9 @@
 //! LT207: An exception is kept, and with it every frame it went through.
 
+use crate::kept::{Sort, sort};
+use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::check::{Check, Hit};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -28,10 +31,23 @@ except RuntimeError as error:
     harmless: "An exception that is raised again or dropped.",
     sources: &["https://docs.python.org/3/reference/compound_stmts.html"],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.objects_named(&["traceback", "Exception", "RuntimeError", "OutOfMemoryError", "ValueError"])).then_some(90)
+}
+
+/// A caught exception is put somewhere for good.
+fn rule(check: &Check) -> Vec<Hit> {
+    let puts = check.kept_for_good().iter().filter(|put| sort(check, put) == Sort::Exception);
+    puts.map(|put| {
+        Hit::new(put.file, put.offset).saying(format!(
+            "{} keeps each exception that {} catches, with all frames that it went through",
+            code(check, put.file, put.container),
+            function(check, put.file, put.scope)
+        ))
+    })
+    .collect()
 }

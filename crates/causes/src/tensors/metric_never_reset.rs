@@ -1,6 +1,11 @@
 //! LT205: A metric is never reset.
 
+use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::check::{Check, Hit};
+use lowtide_lint::flow::{At, Place};
+use lowtide_lint::model::{Assign, Bound, Expr, Model, Ranged, TextSize};
+use lowtide_lint::program::FileId;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -24,10 +29,132 @@ metric.reset()"#,
     harmless: "Metrics that sum into a few numbers do not grow, only report the wrong thing.",
     sources: &["https://lightning.ai/docs/torchmetrics/stable/pages/overview.html"],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.owner_contains("metric") && live.adds_to_container()).then_some(80)
+}
+
+/// A metric of torchmetrics that keeps what it was given is updated again and again, lasts, and is neither reset nor given to
+/// somebody who may do it.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files().filter(|(_, model)| model.source.text().contains("torchmetrics")) {
+        for made in model.assigns.iter().filter(|assign| assign.how == Bound::Whole && keeps_all(model, assign)) {
+            let metric = check.flow.places(file, made.scope, made.target);
+            if metric.is_empty() || is_reset_or_given(check, &metric) {
+                continue;
+            }
+            if let Some((of, at, name)) = update(check, &metric) {
+                hits.push(Hit::new(of, at).saying(format!(
+                    "{name} is {}, which keeps all that it is updated with, and is never reset",
+                    code(check, file, made.value)
+                )));
+            }
+        }
+    }
+    hits
+}
+
+/// Whether a metric is made that has the predictions of all batches as its state.
+fn keeps_all(model: &Model, made: &Assign) -> bool {
+    let Expr::Call(call) = made.value else { return false };
+    let is_collection = matches!(&*call.func, Expr::Name(name) if name.id.as_str() == "MetricCollection")
+        || matches!(&*call.func, Expr::Attribute(method) if method.attr.as_str() == "MetricCollection");
+    if is_collection {
+        return call.arguments.args.first().is_some_and(|all| match all {
+            Expr::List(each) => each.elts.iter().any(|metric| keeps(model, made, metric)),
+            Expr::Dict(each) => each.items.iter().any(|item| keeps(model, made, &item.value)),
+            _ => false,
+        });
+    }
+    keeps(model, made, made.value)
+}
+
+fn keeps(model: &Model, made: &Assign, metric: &Expr) -> bool {
+    let Expr::Call(call) = metric else { return false };
+    // Curves with fixed thresholds are counted.
+    let counted = call.arguments.keywords.iter().any(|each| each.arg.as_ref().is_some_and(|arg| arg == "thresholds"));
+    !counted
+        && model.full_name(made.scope, &call.func).is_some_and(|name| {
+            let last = name.rsplit('.').next().unwrap_or_default();
+            let plain = ["Binary", "Multiclass", "Multilabel"].iter().find_map(|kind| last.strip_prefix(kind)).unwrap_or(last);
+            name.starts_with("torchmetrics.") && (KEEPERS.contains(&plain) || plain.starts_with("Retrieval"))
+        })
+}
+
+/// Metrics whose state is a list with an element per update (torchmetrics 1).
+const KEEPERS: &[&str] = &[
+    "AUROC",
+    "AveragePrecision",
+    "BERTScore",
+    "CatMetric",
+    "CosineSimilarity",
+    "InceptionScore",
+    "KendallRankCorrCoef",
+    "KernelInceptionDistance",
+    "MeanAveragePrecision",
+    "PrecisionRecallCurve",
+    "ROC",
+    "ROUGEScore",
+    "SpearmanCorrCoef",
+];
+
+/// Whether the metric is reset anywhere, by itself or with others in a loop, or handed to somebody: `self.log` resets it.
+fn is_reset_or_given<'p>(check: &Check<'_, 'p>, metric: &[At<'p>]) -> bool {
+    check.flow.models.iter().any(|(file, model)| {
+        let is_it = |scope, expr: &'p Expr| {
+            check.flow.places(file, scope, expr).iter().any(|at| metric.contains(at) || same_attribute(at, metric))
+        };
+        let known = |scope, expr: &'p Expr| {
+            check.flow.places(file, scope, expr).iter().any(|at| matches!(at.place, Place::Attribute(..)) && at.depth == 0)
+        };
+        model.calls.iter().any(|call| {
+            let resets = matches!(&*call.call.func, Expr::Attribute(method)
+                if method.attr.as_str() == "reset" && (is_it(call.scope, &method.value) || !known(call.scope, &method.value)));
+            let arguments = &call.call.arguments;
+            let mut values = arguments.args.iter().chain(arguments.keywords.iter().map(|keyword| &keyword.value));
+            resets || values.any(|value| holds(value, &|value| is_it(call.scope, value)))
+        }) || model.results.iter().any(|result| holds(result.value, &|value| is_it(result.scope, value)))
+            || model
+                .assigns
+                .iter()
+                .any(|assign| !assign.value.is_call_expr() && holds(assign.value, &|value| is_it(assign.scope, value)))
+    })
+}
+
+fn holds<'p>(value: &'p Expr, is_it: &dyn Fn(&'p Expr) -> bool) -> bool {
+    match value {
+        Expr::List(each) => each.elts.iter().any(is_it),
+        Expr::Tuple(each) => each.elts.iter().any(is_it),
+        Expr::Dict(each) => each.items.iter().any(|item| is_it(&item.value)),
+        Expr::Name(_) | Expr::Attribute(_) => is_it(value),
+        _ => false,
+    }
+}
+
+/// An attribute of this name, of an object whose class is not told.
+fn same_attribute(at: &At, metric: &[At]) -> bool {
+    let Place::Unknown(name) = at.place else { return false };
+    metric.iter().any(|metric| matches!(metric.place, Place::Attribute(_, of) if of == name))
+}
+
+/// Where the metric is updated again and again, though it lasts.
+fn update<'p>(check: &Check<'_, 'p>, metric: &[At<'p>]) -> Option<(FileId, TextSize, String)> {
+    check.files().find_map(|(file, model)| {
+        let found = model.calls.iter().find_map(|call| {
+            let (updated, scope, block) = match &*call.call.func {
+                Expr::Attribute(method) if matches!(method.attr.as_str(), "update" | "forward") => {
+                    (&*method.value, call.scope, call.block)
+                }
+                func => (func, call.scope, call.block),
+            };
+            let is_it = check.flow.places(file, scope, updated).iter().any(|at| metric.contains(at));
+            (is_it && check.lasts(file, scope, block, updated) && check.runs_again(file, scope, block))
+                .then(|| (call.call.start(), code(check, file, updated)))
+        });
+        found.map(|(at, name)| (file, at, name))
+    })
 }

@@ -1,6 +1,8 @@
 //! LT209: A loop variable overwrites an outer name.
 
 use crate::{Cause, Fix, Language, Severity};
+use lowtide_lint::check::{Check, Hit};
+use lowtide_lint::model::{BlockKind, Expr, Ranged, Stmt, dotted};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -28,5 +30,47 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "Comprehensions have a scope of their own in Python 3.",
     sources: &["zoo/02_node_preload.py"],
     signature: None,
-    rule: None,
+    rule: Some(rule),
 };
+
+/// A loop inside a loop has the same variable, and after it something of that name is released.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files() {
+        for block in &model.blocks {
+            let BlockKind::For(outer) = block.kind else { continue };
+            let Expr::Name(name) = &*outer.target else { continue };
+            let mut body = outer.body.iter();
+            while let Some(stmt) = body.next() {
+                let Stmt::For(inner) = stmt else { continue };
+                let same = matches!(&*inner.target, Expr::Name(target) if target.id == name.id);
+                if same && body.clone().any(|after| releases(after, name.id.as_str())) {
+                    hits.push(Hit::new(file, inner.start()).saying(format!(
+                        "after this loop `{name}` means its last element: what the outer loop's `{name}` was is not released",
+                        name = name.id
+                    )));
+                }
+            }
+        }
+    }
+    hits
+}
+
+/// `del x`, `x.to("cpu")`, `x.close()`, `x = None`.
+fn releases(stmt: &Stmt, name: &str) -> bool {
+    let is_it = |expr: &Expr| dotted(expr).is_some_and(|parts| parts.first() == Some(&name));
+    match stmt {
+        Stmt::Delete(delete) => delete.targets.iter().any(is_it),
+        Stmt::Expr(each) => match &*each.value {
+            Expr::Call(call) => matches!(&*call.func, Expr::Attribute(method)
+                if matches!(method.attr.as_str(), "to" | "cpu" | "clear" | "close" | "free" | "release" | "unload" | "reset" | "cleanup")
+                    && is_it(&method.value)),
+            _ => false,
+        },
+        Stmt::Assign(each) => {
+            // An attribute of it; the name itself would be the loop's own.
+            each.value.is_none_literal_expr() && each.targets.iter().any(|target| target.is_attribute_expr() && is_it(target))
+        }
+        _ => false,
+    }
+}

@@ -1,6 +1,10 @@
 //! LT203: Copies of the model's state are kept in memory.
 
+use crate::kept::{Sort, sort};
+use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::check::{Check, Hit, loops_around};
+use lowtide_lint::model::{BlockKind, Expr, Number};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -25,10 +29,63 @@ pub(crate) const CAUSE: Cause = Cause {
         "zoo/35_epoch_step.py",
     ],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.objects_named(&["Parameter", "OrderedDict"]) && live.holds_tensors() && live.adds_to_container()).then_some(75)
+}
+
+/// The state of one and the same model is put somewhere again and again, for good or as long as a training loop runs.
+fn rule(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files().filter(|(_, model)| model.source.text().contains("state_dict()")) {
+        for put in check.puts(file, model).iter().filter(|put| sort(check, put) == Sort::State) {
+            let Some(owner) = crate::kept::state_of(check, put) else { continue };
+            let round = loops_around(model, put.block).find(|round| !is_short(model.block(*round).kind));
+            let in_loop = round.is_some_and(|round| {
+                check.is_steady(file, put.scope, owner, Some(round))
+                    && check.containers.outlives(file, put.scope, round, put.container)
+                    && check.containers.bound(file, put.scope, put.block, put.container, put.key).is_none()
+                    && check.containers.is_never_emptied(file, put.scope, put.container)
+            });
+            let by_call = || {
+                round.is_none()
+                    && check.is_kept_for_good(file, put.scope, put.block, put.container, put.key)
+                    && check.is_steady(file, put.scope, owner, None)
+            };
+            if in_loop || by_call() {
+                hits.push(Hit::new(file, put.offset).saying(format!(
+                    "{} keeps one more state of {} each time that this line in {} runs",
+                    code(check, file, put.container),
+                    code(check, file, owner),
+                    function(check, file, put.scope)
+                )));
+            }
+        }
+    }
+    hits
+}
+
+/// `for i in range(5)`, `for name in ["a", "b"]`: a fixed, small number.
+fn is_short(kind: BlockKind) -> bool {
+    let BlockKind::For(each) = kind else { return false };
+    match &*each.iter {
+        Expr::List(_) | Expr::Tuple(_) => true,
+        Expr::Call(call) => {
+            matches!(&*call.func, Expr::Name(name) if name.id.as_str() == "range")
+                && !call.arguments.args.is_empty()
+                && call
+                    .arguments
+                    .args
+                    .iter()
+                    .all(|argument| matches!(argument, Expr::NumberLiteral(number) if is_small(&number.value)))
+        }
+        _ => false,
+    }
+}
+
+fn is_small(number: &Number) -> bool {
+    matches!(number, Number::Int(number) if number.as_u8().is_some_and(|number| number <= 10))
 }

@@ -1,6 +1,9 @@
 //! LT202: Tensors are kept where numbers would do.
 
+use crate::kept::{Sort, in_evaluation, is_added, sort};
+use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::feeds::Phase;
 
 /// The page.
@@ -23,10 +26,27 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "A few values per epoch; a window with a limit (LT310).",
     sources: &["https://docs.pytorch.org/docs/stable/notes/faq.html", "zoo/21_slow_under_spikes.py"],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.holds_tensors() && !live.has_graph() && live.adds_to_container() && live.phase != Some(Phase::Validation)).then_some(70)
+}
+
+/// Tensors without a graph are put somewhere for good, anywhere but in an evaluation (LT201).
+fn rule(check: &Check) -> Vec<Hit> {
+    let puts = check
+        .kept_for_good()
+        .iter()
+        .filter(|put| matches!(sort(check, put), Sort::Data | Sort::Batch) && is_added(check, put) && !in_evaluation(check, put));
+    puts.map(|put| {
+        Hit::new(put.file, put.offset).saying(format!(
+            "{} keeps {} each time that {} runs, and nothing ever takes one out",
+            code(check, put.file, put.container),
+            code(check, put.file, put.value),
+            function(check, put.file, put.scope)
+        ))
+    })
+    .collect()
 }

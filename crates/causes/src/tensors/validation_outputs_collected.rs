@@ -1,6 +1,9 @@
 //! LT201: A whole validation's predictions are collected, and live on.
 
+use crate::kept::{Sort, in_evaluation, is_added, sort};
+use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::feeds::Phase;
 
 /// The page.
@@ -30,10 +33,27 @@ pub(crate) const CAUSE: Cause = Cause {
         "zoo/18_wrapper_child.py",
     ],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.phase == Some(Phase::Validation) && live.adds_to_container() && !live.has_graph()).then_some(85)
+}
+
+/// Tensors or arrays of an evaluation are put somewhere for good.
+fn rule(check: &Check) -> Vec<Hit> {
+    let puts = check
+        .kept_for_good()
+        .iter()
+        .filter(|put| matches!(sort(check, put), Sort::Data | Sort::Batch) && is_added(check, put) && in_evaluation(check, put));
+    puts.map(|put| {
+        Hit::new(put.file, put.offset).saying(format!(
+            "{} gets {} of each batch in {}, and nothing ever takes one out",
+            code(check, put.file, put.container),
+            code(check, put.file, put.value),
+            function(check, put.file, put.scope)
+        ))
+    })
+    .collect()
 }

@@ -1,6 +1,9 @@
 //! LT204: A small view keeps a large storage.
 
+use crate::kept::{Sort, is_added, sort};
+use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::check::{Check, Hit};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -21,10 +24,23 @@ pub(crate) const CAUSE: Cause = Cause {
     harmless: "Views that go with their step.",
     sources: &["https://docs.pytorch.org/docs/stable/tensor_view.html"],
     signature: Some(signature),
-    rule: None,
+    rule: Some(rule),
 };
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
     (live.views && live.adds_to_container()).then_some(94)
+}
+
+/// A part of a tensor, without a copy, is put somewhere for good.
+fn rule(check: &Check) -> Vec<Hit> {
+    let puts = check.kept_for_good().iter().filter(|put| is_added(check, put) && sort(check, put) == Sort::View);
+    puts.map(|put| {
+        Hit::new(put.file, put.offset).saying(format!(
+            "{} keeps {}, and with it all of the tensor that this is a part of",
+            code(check, put.file, put.container),
+            code(check, put.file, put.value)
+        ))
+    })
+    .collect()
 }

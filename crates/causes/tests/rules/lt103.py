@@ -20,7 +20,7 @@ class Net(L.LightningModule):
         z = self.enc(batch)
         self.kept.append(z)  # LT103
         self.kept.append({"z": z, "n": batch_idx})  # LT103
-        self.kept.append((z.detach(), batch_idx))
+        self.kept.append((z.detach(), batch_idx))  # LT202
         self.kept.append(z.item())
         self.cleared.append(z)
         self.recent.append(z)

@@ -99,8 +99,15 @@ impl<'p> Check<'_, 'p> {
 
     fn called_again(&self, file: FileId, function: ScopeId, left: usize) -> bool {
         let Some(left) = left.checked_sub(1) else { return false };
-        self.is_each_round(file, function)
-            || self.callers(file, function).iter().any(|(from, call)| self.again(*from, call.scope, call.block, left))
+        if let Some(known) = self.again.borrow().get(&(file, function)) {
+            return *known;
+        }
+        // While it is looked for, a function that calls itself does not make itself run again.
+        self.again.borrow_mut().insert((file, function), false);
+        let found = self.is_each_round(file, function)
+            || self.callers(file, function).iter().any(|(from, call)| self.again(*from, call.scope, call.block, left));
+        self.again.borrow_mut().insert((file, function), found);
+        found
     }
 
     /// A method that a framework calls for each batch or epoch.

@@ -19,10 +19,33 @@ impl<'p> Check<'_, 'p> {
         container: &'p Expr,
         key: Option<&'p Expr>,
     ) -> bool {
-        self.lasts(file, scope, block, container)
-            && self.runs_again(file, scope, block)
+        !self.is_constructor(file, scope)
+            && self.lasts(file, scope, block, container)
+            && self.runs_with_training(file, scope, block)
             && self.containers.bound(file, scope, block, container, key).is_none()
             && self.containers.is_never_emptied(file, scope, container)
+    }
+
+    /// Whether code runs again and again as a training or an evaluation does: a loop that runs a model or trains one is around
+    /// it, or its function is called again and again. Other loops go over layers, names, files.
+    fn runs_with_training(&self, file: FileId, scope: ScopeId, block: BlockId) -> bool {
+        let model = self.flow.models.of(file);
+        let runs_model = |round| {
+            model
+                .calls
+                .iter()
+                .any(|call| is_inside(model, call.block, round) && self.autograd.calls_model(file, call.scope, &call.call.func))
+        };
+        model.function_of(scope).is_some_and(|function| self.is_called_again(file, function))
+            || loops_around(model, block).any(|round| self.trains_in(file, round) || runs_model(round))
+    }
+
+    /// What a constructor puts together is there once for each object.
+    fn is_constructor(&self, file: FileId, scope: ScopeId) -> bool {
+        let model = self.flow.models.of(file);
+        model
+            .function_of(scope)
+            .is_some_and(|function| matches!(model.scope(function).name(), "__init__" | "__post_init__" | "__new__"))
     }
 
     /// Whether a container lasts for the whole training: a variable of a module that functions add to, an attribute of a model
@@ -49,23 +72,22 @@ impl<'p> Check<'_, 'p> {
         let base = At { depth: 0, ..at };
         let renewed =
             self.flow.assigned(base.place).any(|(of, assign)| *of == file && is_inside(model, assign.block, *outermost));
-        !renewed && self.trains_within(file, *outermost)
-    }
-
-    /// Whether `backward` is called somewhere inside a block.
-    #[must_use]
-    pub fn trains_within(&self, file: FileId, outer: BlockId) -> bool {
-        let model = self.flow.models.of(file);
-        model.calls.iter().any(|call| {
-            matches!(&*call.call.func, Expr::Attribute(method) if matches!(method.attr.as_str(), "backward" | "manual_backward"))
-                && is_inside(model, call.block, outer)
-        })
+        !renewed && self.trains_in(file, *outermost)
     }
 
     /// Whether instances of a class live as long as the training: models, what a framework calls for each batch, what calls
     /// `backward`.
     #[must_use]
     pub fn is_long_lived(&self, class: ClassId) -> bool {
+        if let Some(known) = self.long_lived.borrow().get(&class) {
+            return *known;
+        }
+        let found = self.lives_long(class);
+        self.long_lived.borrow_mut().insert(class, found);
+        found
+    }
+
+    fn lives_long(&self, class: ClassId) -> bool {
         let line = self.flow.classes.ancestors(class).iter().chain(self.flow.classes.descendants(class));
         self.autograd.is_module(class) || line.copied().any(|class| self.takes_part(class))
     }

@@ -68,6 +68,10 @@ impl<'p> Check<'_, 'p> {
             },
             Expr::BinOp(each) if each.op == Operator::Mod && each.left.is_string_literal_expr() => Value::Small,
             Expr::BinOp(each) => Value::of_several([of(&each.left), of(&each.right)].into_iter()),
+            Expr::Compare(each) => match of(&each.left) {
+                Value::Tensor => Value::Tensor,
+                _ => Value::Unknown,
+            },
             Expr::UnaryOp(each) => of(&each.operand),
             Expr::Subscript(each) => match of(&each.value) {
                 Value::Small => Value::Unknown,
@@ -97,6 +101,7 @@ impl<'p> Check<'_, 'p> {
                 values.push(match assign.how {
                     Bound::Whole | Bound::Augmented(_) => value,
                     // A part of tensors is one; a part of anything else may be anything.
+                    Bound::Element if is_range(assign.value) => Value::Small,
                     Bound::Part | Bound::Element if value == Value::Tensor => value,
                     _ => Value::Unknown,
                 });
@@ -134,6 +139,9 @@ impl<'p> Check<'_, 'p> {
                 "item" | "size" | "dim" | "numel" | "strip" | "format" | "join" | "lower" => Value::Small,
                 "numpy" => Value::Array,
                 "detach" | "detach_" | "unsqueeze" | "squeeze" | "permute" | "contiguous" | "requires_grad_" => Value::Tensor,
+                "clone" | "cpu" | "cuda" if call.arguments.is_empty() && !self.is_model(file, scope, &method.value) => {
+                    Value::Tensor
+                }
                 "tolist" | "keys" | "items" | "split" | "state_dict" | "parameters" | "get" | "pop" => Value::Unknown,
                 _ => match self.value_within(file, scope, &method.value, left) {
                     Value::Small => Value::Unknown,
@@ -143,6 +151,15 @@ impl<'p> Check<'_, 'p> {
         }
         Value::Unknown
     }
+
+    fn is_model(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> bool {
+        self.autograd.calls_model(file, scope, expr)
+            || self.flow.places(file, scope, expr).iter().any(|at| self.autograd.is_model(at.place))
+    }
+}
+
+fn is_range(value: &Expr) -> bool {
+    matches!(value, Expr::Call(call) if matches!(&*call.func, Expr::Name(name) if name.id.as_str() == "range"))
 }
 
 /// Functions of `torch` that give no tensor.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::bounds::{Bounds, at};
 use super::context::Contexts;
-use super::ops::{Op, Ops};
+use super::ops::{Loss, Op, Ops};
 use super::{Bound, Kind, Phase};
 use crate::autograd::mentions;
 use crate::flow::{At, ClassId, Flow, Place};
@@ -115,6 +115,16 @@ impl<'f, 'p> Containers<'f, 'p> {
     /// Whether nothing anywhere takes elements out of a container, or puts another in its place, but where it is made.
     #[must_use]
     pub fn is_never_emptied(&self, file: FileId, scope: ScopeId, container: &'p Expr) -> bool {
+        self.loses_nothing(file, scope, container, &[Loss::All, Loss::Some])
+    }
+
+    /// The same for all of its elements at once: what takes some of them out may be what bounds it.
+    #[must_use]
+    pub fn is_never_cleared(&self, file: FileId, scope: ScopeId, container: &'p Expr) -> bool {
+        self.loses_nothing(file, scope, container, &[Loss::All])
+    }
+
+    fn loses_nothing(&self, file: FileId, scope: ScopeId, container: &'p Expr, kinds: &[Loss]) -> bool {
         let mut seeds = self.flow.places(file, scope, container);
         // What an attribute of somebody's is told to do may be meant for this one.
         let by_name: Vec<At<'p>> = seeds
@@ -129,7 +139,8 @@ impl<'f, 'p> Containers<'f, 'p> {
         let all = seeds.iter().flat_map(|seed| (0..=seed.depth).map(|depth| At { depth, ..*seed }));
         let all: HashSet<At<'p>> = all.collect();
         all.iter().all(|place| {
-            let losses = at(&self.ops().losses, *place).map(|op| (op.file, op.scope, op.block));
+            let losses =
+                at(&self.ops().losses, *place).filter(|op| kinds.contains(&op.what)).map(|op| (op.file, op.scope, op.block));
             let others = at(&self.ops().assigned, *place).map(|op| (op.file, op.scope, op.block));
             losses.chain(others).all(|(file, scope, block)| self.is_where_it_is_made(file, scope, block, *place))
         })

@@ -1,0 +1,287 @@
+//! What is put into a container, as far as rules tell things apart: each is one rule's.
+
+use lowtide_lint::check::{Check, Put, Value, loops_around};
+use lowtide_lint::feeds::Phase;
+use lowtide_lint::flow::{At, Place};
+use lowtide_lint::model::{Binding, BindingKind, BlockKind, Bound, Expr, ExprCall, Operator, ScopeId, ScopeKind};
+use lowtide_lint::program::FileId;
+
+/// What sort of thing is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sort {
+    /// Something with its autograd graph.
+    Graph,
+    /// The state of a model.
+    State,
+    /// A caught exception.
+    Exception,
+    /// An image that was opened and not loaded.
+    Image,
+    /// A function that uses variables of the one that made it.
+    Closure,
+    /// A part of a tensor, which keeps all of it.
+    View,
+    /// Tensors or arrays.
+    Data,
+    /// The same, under a key that is asked for before: there are as many as keys.
+    Cached,
+    /// What a loop goes over, as it comes.
+    Batch,
+    /// A number, a text.
+    Small,
+    /// The source does not tell.
+    Other,
+}
+
+/// What sort of thing a value is that is put somewhere.
+pub(crate) fn sort<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> Sort {
+    let Put { file, scope, block, value, .. } = *put;
+    if state_of(check, put).is_some() {
+        return Sort::State;
+    }
+    if is_exception(check, put) {
+        return Sort::Exception;
+    }
+    if is_open_image(check, file, scope, value) {
+        return Sort::Image;
+    }
+    if is_closure(check, put) {
+        return Sort::Closure;
+    }
+    if check.autograd.carries(file, scope, block, value) {
+        return Sort::Graph;
+    }
+    match check.value(file, scope, block, value) {
+        Value::Tensor | Value::Array | Value::Unknown if crate::graphs::is_cached(check, put) => Sort::Cached,
+        Value::Tensor if is_view(check, put) => Sort::View,
+        Value::Tensor | Value::Array => Sort::Data,
+        Value::Small => Sort::Small,
+        Value::Unknown if is_batch(check, put) => Sort::Batch,
+        Value::Unknown => Sort::Other,
+    }
+}
+
+/// The model whose `state_dict()` is put somewhere, as it comes or copied.
+pub(crate) fn state_of<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> Option<&'p Expr> {
+    state_within(check, put.file, put.scope, put.value, 6)
+}
+
+fn state_within<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: &'p Expr, left: usize) -> Option<&'p Expr> {
+    let left = left.checked_sub(1)?;
+    let inner = |value| state_within(check, file, scope, value, left);
+    match value {
+        Expr::Call(call) => match &*call.func {
+            Expr::Attribute(method) if method.attr.as_str() == "state_dict" => Some(&method.value),
+            Expr::Attribute(method) if matches!(method.attr.as_str(), "copy" | "items") => inner(&method.value),
+            func => {
+                let name = check.flow.models.of(file).full_name(scope, func)?;
+                let copies = matches!(name.as_str(), "copy.deepcopy" | "copy.copy" | "dict" | "collections.OrderedDict");
+                inner(call.arguments.args.first().filter(|_| copies)?)
+            }
+        },
+        Expr::DictComp(each) => each.generators.first().and_then(|first| inner(&first.iter)),
+        Expr::Tuple(each) => each.elts.iter().find_map(inner),
+        Expr::Dict(each) => each.items.iter().find_map(|item| inner(&item.value)),
+        Expr::Name(_) => check.flow.places(file, scope, value).into_iter().filter(|at| at.depth == 0).find_map(|at| {
+            let mut assigned = check.flow.assigned(at.place).filter(|(of, assign)| *of == file && assign.how == Bound::Whole);
+            assigned.find_map(|(_, assign)| state_within(check, file, assign.scope, assign.value, left))
+        }),
+        _ => None,
+    }
+}
+
+/// The name that an `except` around it gives, alone or in a tuple.
+fn is_exception(check: &Check, put: &Put) -> bool {
+    let model = check.flow.models.of(put.file);
+    let caught = |value: &Expr| {
+        value.as_name_expr().is_some_and(|name| {
+            let other = |each: &Binding| matches!(each.kind, BindingKind::Other);
+            model.bindings(put.scope, name.id.as_str()).iter().any(other)
+        })
+    };
+    model.blocks_within(put.block).any(|block| matches!(block.kind, BlockKind::Except))
+        && match put.value {
+            Expr::Tuple(each) => each.elts.iter().any(caught),
+            Expr::Dict(each) => each.items.iter().any(|item| caught(&item.value)),
+            value => caught(value),
+        }
+}
+
+/// `Image.open(path)`, directly or through a variable that is not closed.
+pub(crate) fn is_open_image(check: &Check, file: FileId, scope: ScopeId, value: &Expr) -> bool {
+    let model = check.flow.models.of(file);
+    let opens = |call: &ExprCall, scope| model.full_name(scope, &call.func).is_some_and(|name| name == "PIL.Image.open");
+    match value {
+        Expr::Call(call) => opens(call, scope),
+        Expr::Name(name) => {
+            let Some(owner) = model.owner(scope, name.id.as_str()) else { return false };
+            let mut values = model.assigns.iter().filter(|assign| {
+                assign.how == Bound::Whole
+                    && matches!(assign.target, Expr::Name(target) if target.id == name.id)
+                    && model.owner(assign.scope, name.id.as_str()) == Some(owner)
+            });
+            // One that is loaded, copied or closed anywhere is none.
+            let used = model.calls.iter().any(|call| {
+                matches!(&*call.call.func, Expr::Attribute(method)
+                    if matches!(method.attr.as_str(), "load" | "close")
+                        && matches!(&*method.value, Expr::Name(of) if of.id == name.id))
+            });
+            values.clone().next().is_some()
+                && !used
+                && values.all(|assign| matches!(assign.value, Expr::Call(call) if opens(call, assign.scope)))
+        }
+        _ => false,
+    }
+}
+
+/// A lambda or an inner function that uses a local of the function around it.
+fn is_closure(check: &Check, put: &Put) -> bool {
+    let model = check.flow.models.of(put.file);
+    let Some(around) = model.function_of(put.scope) else { return false };
+    let made = match put.value {
+        Expr::Lambda(lambda) => model.scopes.iter().zip(0..).find_map(|(scope, id)| {
+            matches!(scope.kind, ScopeKind::Lambda(each) if std::ptr::eq(each, lambda)).then_some(ScopeId(id))
+        }),
+        Expr::Name(name) => model.bindings(put.scope, name.id.as_str()).iter().find_map(|each| match each.kind {
+            BindingKind::Function(scope) if model.scope(scope).parent == Some(around) => Some(scope),
+            _ => None,
+        }),
+        _ => None,
+    };
+    let Some(made) = made else { return false };
+    // What it reads of the locals around it: by the names that stand in its text and are bound there.
+    let text = match (put.value, model.scope(made).kind) {
+        (Expr::Lambda(lambda), _) => model.source.slice(lambda.range),
+        (_, ScopeKind::Function(function)) => model.source.slice(function.range),
+        _ => return false,
+    };
+    let own = &model.scope(made).names;
+    let words: Vec<&str> = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').collect();
+    model.scope(around).names.iter().any(|(name, bindings)| {
+        let local = bindings.iter().any(|each| matches!(each.kind, BindingKind::Value | BindingKind::Parameter { .. }));
+        local && *name != "self" && words.contains(name) && !own.contains_key(name)
+    })
+}
+
+/// `batch[0]`, `x[:1]`: a part that shares the storage of the whole.
+fn is_view<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    let Expr::Subscript(part) = put.value else { return false };
+    // A part of a tuple is no view; a slice or several indices are of a tensor.
+    let sliced = part.slice.is_slice_expr() || matches!(&*part.slice, Expr::Tuple(parts) if !parts.elts.is_empty());
+    let numbered = matches!(&*part.slice, Expr::NumberLiteral(_) | Expr::UnaryOp(_) | Expr::Name(_));
+    sliced || numbered && check.value(put.file, put.scope, put.block, &part.value) == Value::Tensor
+}
+
+/// What the innermost loop goes over, or the batch that a framework gives.
+fn is_batch<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    let model = check.flow.models.of(put.file);
+    let is_one = |value: &Expr| {
+        let Expr::Name(name) = value else { return false };
+        let of_loop = loops_around(model, put.block).next().is_some_and(|round| {
+            model.assigns.iter().any(|assign| {
+                assign.block == round
+                    && matches!(assign.how, Bound::Element | Bound::Part)
+                    && matches!(assign.target, Expr::Name(target) if target.id == name.id)
+            })
+        });
+        let given = model.function_of(put.scope).is_some_and(|function| {
+            check.is_each_round(put.file, function)
+                && model
+                    .bindings(put.scope, name.id.as_str())
+                    .iter()
+                    .any(|each| matches!(each.kind, BindingKind::Parameter { .. }))
+        });
+        (of_loop || given) && is_used_as_batch(check, put, name.id.as_str())
+    };
+    match put.value {
+        Expr::Tuple(each) => each.elts.iter().any(is_one),
+        value => is_one(value),
+    }
+}
+
+/// Whether a variable is moved to a device or given to a model.
+fn is_used_as_batch(check: &Check, put: &Put, name: &str) -> bool {
+    let model = check.flow.models.of(put.file);
+    let function = model.function_of(put.scope);
+    let is_it = |value: &Expr| matches!(value, Expr::Name(of) if of.id.as_str() == name);
+    model.calls.iter().filter(|call| model.function_of(call.scope) == function).any(|call| {
+        let moved = matches!(&*call.call.func, Expr::Attribute(method)
+            if matches!(method.attr.as_str(), "to" | "cuda") && is_it(&method.value));
+        moved || call.call.arguments.args.iter().any(is_it) && check.autograd.calls_model(put.file, call.scope, &call.call.func)
+    })
+}
+
+/// Whether something is put somewhere in an evaluation, and not in the forward pass or the step of a training that only
+/// switches gradients off for it.
+pub(crate) fn in_evaluation(check: &Check, put: &Put) -> bool {
+    let model = check.flow.models.of(put.file);
+    let function = model.function_of(put.scope);
+    let trains = model.calls.iter().any(|call| {
+        model.function_of(call.scope) == function
+            && matches!(&*call.call.func, Expr::Attribute(method) if method.attr.as_str() == "backward")
+    });
+    check.containers.phase(put.file, put.scope, put.block) == Some(Phase::Validation)
+        && !trains
+        && function.is_none_or(|function| model.scope(function).name() != "forward")
+}
+
+/// Whether entries are added for good: there is no key, or one that never comes again. A key that may come again is the name of
+/// a layer, mostly, and its entry is overwritten.
+pub(crate) fn is_added(check: &Check, put: &Put) -> bool {
+    put.key.is_none_or(|key| never_repeats(check, put, key))
+}
+
+/// Whether a key never comes again: a step that is counted, a tensor, an address, a time, a random number.
+pub(crate) fn never_repeats(check: &Check, put: &Put, key: &Expr) -> bool {
+    let model = check.flow.models.of(put.file);
+    match key {
+        Expr::Call(call) => {
+            let name = model.full_name(put.scope, &call.func).unwrap_or_default();
+            let method = matches!(&*call.func, Expr::Attribute(method) if matches!(method.attr.as_str(), "data_ptr"));
+            method
+                || matches!(
+                    name.as_str(),
+                    "id" | "time.time" | "time.time_ns" | "time.perf_counter" | "uuid.uuid4" | "uuid.uuid1" | "random.random"
+                )
+                || matches!(name.as_str(), "str" | "int" | "hash")
+                    && call.arguments.args.first().is_some_and(|first| never_repeats(check, put, first))
+        }
+        Expr::Name(_) | Expr::Attribute(_) => is_counted(check, put, key),
+        Expr::Tuple(each) => each.elts.iter().any(|part| never_repeats(check, put, part)),
+        _ => false,
+    }
+}
+
+/// Whether something is counted up where it runs: `self.step += 1`, and set back nowhere but where it is made.
+fn is_counted(check: &Check, put: &Put, key: &Expr) -> bool {
+    let Some(key) = find(check, put, key) else { return false };
+    let mut up = false;
+    for (file, assign) in check.flow.assigned(key.place) {
+        let model = check.flow.models.of(*file);
+        let made = model.function_of(assign.scope).is_none_or(|function| model.scope(function).name() == "__init__")
+            || model.loops(assign.block) == 0 && matches!(key.place, Place::Variable(..));
+        match assign.how {
+            Bound::Augmented(Operator::Add) => up = true,
+            Bound::Whole if made => {}
+            _ => return false,
+        }
+    }
+    up
+}
+
+/// The place of an expression, if it is one.
+fn find<'p>(check: &Check<'_, 'p>, put: &Put, key: &Expr) -> Option<At<'p>> {
+    match key {
+        Expr::Name(name) => {
+            let model = check.flow.models.of(put.file);
+            let owner = model.owner(put.scope, name.id.as_str())?;
+            let (name, _) = model.scope(owner).names.get_key_value(name.id.as_str())?;
+            Some(At { place: check.flow.variable(put.file, owner, name), depth: 0 })
+        }
+        Expr::Attribute(attribute) => {
+            let class = check.flow.own_class(put.file, put.scope, &attribute.value)?;
+            Some(At { place: Place::Attribute(class, check.flow.attribute_name(attribute.attr.as_str())?), depth: 0 })
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,92 @@
+# Histories of states.
+import copy
+
+import torch
+from torch import nn
+
+
+def keep_all(net: nn.Module, epochs, fit):
+    history = []
+    for epoch in range(epochs):
+        fit(net)
+        history.append(copy.deepcopy(net.state_dict()))  # LT203
+    return history
+
+
+def by_epoch(net: nn.Module, epochs, fit):
+    states = {}
+    for epoch in range(epochs):
+        fit(net)
+        states[epoch] = {k: v.cpu().clone() for k, v in net.state_dict().items()}  # LT203
+    return states
+
+
+class Rounds:
+    def __init__(self, net: nn.Module):
+        self.net = net
+        self.past = []
+        self.best = None
+        self.five = []
+
+    def run(self, rounds, loader):
+        for _ in range(rounds):
+            self.one(loader)
+
+    def one(self, loader):
+        for x in loader:
+            self.net(x).sum().backward()
+        state = copy.deepcopy(self.net.state_dict())
+        self.past.append(state)  # LT203
+        self.past.append(("round", self.net.state_dict()))  # LT203
+        self.best = copy.deepcopy(self.net.state_dict())
+        self.five.append(state)
+        if len(self.five) > 5:
+            self.five.pop(0)
+
+
+def scores(net, opt, epochs):
+    kept = []
+    for epoch in range(epochs):
+        loss = net(epoch)
+        loss.backward()
+        kept += [opt.state_dict()]  # LT203
+
+
+# Harmless: one for each of several models, a fixed few, or only the last.
+def clients(nets):
+    weights = []
+    for net in nets:
+        weights.append(copy.deepcopy(net.state_dict()))
+    return weights
+
+
+def members(make):
+    ensemble = []
+    for seed in range(5):
+        net = make(seed)
+        ensemble.append(net.state_dict())
+    return ensemble
+
+
+def stages(net: nn.Module):
+    three = []
+    for stage in range(3):
+        net(stage)
+        three.append(copy.deepcopy(net.state_dict()))
+    return three
+
+
+def last_only(net: nn.Module, epochs):
+    best = {}
+    for epoch in range(epochs):
+        best["model"] = copy.deepcopy(net.state_dict())
+        torch.save(net.state_dict(), f"{epoch}.pt")
+    return best
+
+
+def windowed(net: nn.Module, epochs):
+    window = []
+    for epoch in range(epochs):
+        window.append(copy.deepcopy(net.state_dict()))
+        window = window[-3:]
+    return window

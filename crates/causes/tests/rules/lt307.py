@@ -1,0 +1,44 @@
+# Caches by keys that never come again.
+import time
+import uuid
+
+import torch
+from torch import nn
+
+SEEN = {}
+
+
+class Net(nn.Module):
+    def __init__(self, tool):
+        super().__init__()
+        self.core = nn.Linear(3, 3)
+        self.tool = tool
+        self.step = 0
+        self.plans = {}
+        self.shapes = {}
+        self.few = {}
+        self.numbers = {}
+        self.dropped = {}
+
+    def forward(self, x):
+        self.step += 1
+        self.plans[self.step] = self.tool.plan(x)  # LT307
+        self.plans[id(x)] = self.tool.plan(x)  # LT307
+        self.plans[(x.data_ptr(), 1)] = self.tool.plan(x)  # LT307
+        SEEN[time.time()] = self.tool.plan(x)  # LT307
+        SEEN[str(uuid.uuid4())] = self.tool.plan(x)  # LT307
+        self.numbers[self.step] = 1.5
+        self.few[self.step % 10] = self.tool.plan(x)
+        self.dropped[self.step] = self.tool.plan(x)
+        if len(self.dropped) > 100:
+            self.dropped.pop(next(iter(self.dropped)))
+        return self.core(x)
+
+
+# Harmless, as far as the source tells: the keys come again.
+def named(net: Net, name, x):
+    if name not in net.shapes:
+        net.shapes[name] = net.tool.plan(x)
+    local = {}
+    local[id(x)] = net.tool.plan(x)
+    return local

@@ -1,0 +1,60 @@
+//! What a variable holds at one place of a function: the last assignment before it decides, where there is one that cannot be
+//! passed by.
+
+use super::Check;
+use crate::autograd::is_plain;
+use crate::feeds::is_inside;
+use crate::model::{BlockId, Bound, Expr, ScopeId, TextSize};
+use crate::program::FileId;
+
+impl<'p> Check<'_, 'p> {
+    /// Whether the value of an expression carries a graph at `offset`: `loss = loss.item()` before it takes it off.
+    #[must_use]
+    pub fn carries(&self, file: FileId, scope: ScopeId, block: BlockId, offset: TextSize, expr: &'p Expr) -> bool {
+        self.autograd.carries(file, scope, block, expr) && self.carries_here(file, scope, block, offset, expr, 12)
+    }
+
+    fn carries_here(&self, file: FileId, scope: ScopeId, block: BlockId, offset: TextSize, expr: &'p Expr, left: usize) -> bool {
+        let Some(left) = left.checked_sub(1) else { return true };
+        let inner = |expr: &'p Expr| {
+            self.autograd.carries(file, scope, block, expr) && self.carries_here(file, scope, block, offset, expr, left)
+        };
+        match expr {
+            Expr::Name(name) => {
+                let model = self.flow.models.of(file);
+                let Some(owner) = model.owner(scope, name.id.as_str()) else { return true };
+                let place = self.flow.variable(file, owner, name.id.as_str());
+                let before = self.flow.assigned(place).filter(|(of, assign)| {
+                    *of == file
+                        && assign.scope == scope
+                        && assign.range.end() <= offset
+                        && is_inside(model, block, assign.block)
+                        && matches!(assign.how, Bound::Whole | Bound::Part)
+                });
+                let last = before.max_by_key(|(_, assign)| assign.range.start());
+                last.is_none_or(|(_, assign)| !is_taken_off(assign.value, 12))
+            }
+            Expr::BinOp(each) => inner(&each.left) || inner(&each.right),
+            Expr::Tuple(each) => each.elts.iter().any(inner),
+            Expr::List(each) => each.elts.iter().any(inner),
+            Expr::Dict(each) => each.items.iter().any(|item| inner(&item.value)),
+            _ => true,
+        }
+    }
+}
+
+/// Whether a value has no graph whatever it is computed from: `x.item()`, `x.detach().cpu()`, `x.data`.
+fn is_taken_off(value: &Expr, left: usize) -> bool {
+    let Some(left) = left.checked_sub(1) else { return false };
+    match value {
+        Expr::Call(call) => match &*call.func {
+            Expr::Attribute(method) => is_plain(method.attr.as_str()) || is_taken_off(&method.value, left),
+            Expr::Name(name) => is_plain(name.id.as_str()),
+            _ => false,
+        },
+        Expr::Attribute(each) => is_plain(each.attr.as_str()),
+        Expr::NumberLiteral(_) | Expr::NoneLiteral(_) => true,
+        Expr::BinOp(each) => is_taken_off(&each.left, left) && is_taken_off(&each.right, left),
+        _ => false,
+    }
+}
