@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use ruff_python_ast::{ExprCall, Number, UnaryOp};
+use ruff_python_ast::{CmpOp, ExprCall, Number, UnaryOp};
 
 use crate::check::{Check, loops_around};
 use crate::feeds::is_inside;
@@ -290,6 +290,43 @@ impl<'p> Check<'_, 'p> {
             .collect()
     }
 
+    /// Whether a new key makes a container larger: it is given a dictionary somewhere, and no list, whose places are there already.
+    #[must_use]
+    pub fn grows_by_key(&self, file: FileId, scope: ScopeId, container: &'p Expr) -> bool {
+        self.values(file, scope, container).into_iter().any(|(_, _, value)| match value {
+            Expr::Dict(_) | Expr::DictComp(_) => true,
+            Expr::Call(call) => {
+                matches!(last_name(&call.func), Some("dict" | "OrderedDict" | "defaultdict" | "Counter"))
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether a container is a set: it has each element once.
+    #[must_use]
+    pub fn is_set(&self, file: FileId, scope: ScopeId, container: &'p Expr) -> bool {
+        self.values(file, scope, container).into_iter().any(|(_, _, value)| match value {
+            Expr::Set(_) | Expr::SetComp(_) => true,
+            Expr::Call(call) => last_name(&call.func) == Some("set"),
+            _ => false,
+        })
+    }
+
+    /// Whether a block runs only while something of a container is small enough, as it measures itself: `cache.size < limit`.
+    #[must_use]
+    pub fn is_limited(&self, file: FileId, block: BlockId, container: &'p Expr) -> bool {
+        use ruff_text_size::Ranged;
+        let model = self.flow.models.of(file);
+        let text = model.source.slice(container.range());
+        model.blocks_within(block).any(|block| match block.kind {
+            BlockKind::If(test) => compares(test, &|side| {
+                let side = model.source.slice(side.range());
+                side.contains(text) && side.len() > text.len()
+            }),
+            _ => false,
+        })
+    }
+
     /// The class that a block's code is a method of, and that method's name.
     #[must_use]
     pub fn method_at(&self, file: FileId, scope: ScopeId) -> Option<(ClassId, &'p str)> {
@@ -434,4 +471,16 @@ pub fn last_name(expr: &Expr) -> Option<&str> {
 #[must_use]
 pub fn is_backward(call: &ExprCall) -> bool {
     matches!(method(call), Some("backward" | "manual_backward"))
+}
+
+/// Whether a condition holds only while something is less than something else, one of which fits.
+fn compares(test: &Expr, fits: &impl Fn(&Expr) -> bool) -> bool {
+    match test {
+        Expr::Compare(each) => {
+            each.ops.iter().any(|op| matches!(op, CmpOp::Lt | CmpOp::LtE | CmpOp::Gt | CmpOp::GtE))
+                && (fits(&each.left) || each.comparators.iter().any(fits))
+        }
+        Expr::BoolOp(each) => each.values.iter().any(|value| compares(value, fits)),
+        _ => false,
+    }
 }

@@ -171,9 +171,8 @@ fn kept_threads(check: &Check) -> Vec<Hit> {
             let opened = parts.iter().any(|part| opens(check, file, put.scope, part, OPENERS));
             if opened
                 && check.runs_again(file, put.scope, put.block)
-                && model.function_of(put.scope).is_none_or(|function| {
-                    check.training_loop(file, put.block).is_some() || check.is_called_in_training_loop(file, function)
-                })
+                && (check.training_loop(file, put.block).is_some()
+                    || model.function_of(put.scope).is_some_and(|function| check.is_called_in_training_loop(file, function)))
                 && check.containers.bound(file, put.scope, put.block, put.container, put.key).is_none()
                 && check.containers.is_never_emptied(file, put.scope, put.container)
             {

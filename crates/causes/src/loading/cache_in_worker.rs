@@ -48,8 +48,11 @@ fn rule(check: &Check) -> Vec<Hit> {
                 continue;
             }
             let bound = check.containers.bound(file, put.scope, put.block, put.container, put.key);
-            let kept =
-                !bound.as_ref().is_some_and(Bound::is_firm) && check.containers.is_never_emptied(file, put.scope, put.container);
+            let grows = put.key.is_none() || check.grows_by_key(file, put.scope, put.container);
+            let kept = grows
+                && !check.is_limited(file, put.block, put.container)
+                && !bound.as_ref().is_some_and(Bound::is_firm)
+                && check.containers.is_never_emptied(file, put.scope, put.container);
             let confidence = match (put.key, check.workers_of(class)) {
                 _ if is_small(check, &put) => Confidence::Low,
                 // Every sample again in every epoch.
@@ -76,9 +79,10 @@ fn is_attribute_of_data(check: &Check, place: lowtide_lint::flow::Place) -> bool
     matches!(place, lowtide_lint::flow::Place::Attribute(class, _) if check.is_read_by_loader(class))
 }
 
-/// Numbers and short texts: they grow, but not to a size that anybody sees.
+/// Numbers and short texts, and what a set has once: they grow, but not to a size that anybody sees.
 fn is_small<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
     check.value(put.file, put.scope, put.block, put.value) == Value::Small
+        || check.is_set(put.file, put.scope, put.container)
         || put.key.is_none() && matches!(put.value, Expr::Name(name) if is_index(check, put, name.id.as_str()))
 }
 

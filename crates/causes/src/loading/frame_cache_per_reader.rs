@@ -49,6 +49,8 @@ fn rule(check: &Check) -> Vec<Hit> {
                 check.runs_again(file, put.scope, put.block) || put.key.is_some() && model.function_of(put.scope).is_some();
             if is_reader(check, file, put.scope, put.value)
                 && repeated
+                && (put.key.is_none() || check.grows_by_key(file, put.scope, put.container))
+                && !check.is_limited(file, put.block, put.container)
                 && is_attribute_or_global(check, file, put.scope, put.container)
                 && !check
                     .containers

@@ -162,6 +162,8 @@ fn is_object<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, element: &
     !element.is_none_literal_expr()
         && !parts.iter().any(is_data)
         && !super::frame_cache_per_reader::is_reader(check, file, scope, element)
+        // A few data sets in one.
+        && check.flow.class_of(file, scope, element).is_none_or(|class| check.flow.method(class, "__getitem__").is_none())
 }
 
 /// Functions that give tensors and arrays.
