@@ -8,12 +8,13 @@ include=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["include"]
 version=$("$python" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])')
 minor=${version#3.}; minor=${minor%%.*}
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
-origin=cr_origin; [ "$minor" -lt 11 ] || origin=cr_origin_or_finalizer
+origin=cr_origin; top=
+[ "$minor" -lt 11 ] || { origin=cr_origin_or_finalizer; top=', Top'; }
 cc -w -DCR_ORIGIN=$origin -I"$include" -I"$include/internal" -o "$work/layout" "$here/layouts/layout.c"
 cat <<RUST
 //! CPython 3.$minor on 64 bits, from the headers of $version by \`scripts/layouts.sh\`.
 
-use super::layout::{Attributes, Digits, Frames, Keys, Layout, Lines, Locals};
+use super::layout::{Attributes, Digits, Frames, Keys, Layout, Lines, Locals$top};
 
 /// The layout of 3.$minor.
 pub const LAYOUT: Layout = Layout {

@@ -102,7 +102,11 @@ int main(void) {
 #else
     N(    instruction, O(_PyInterpreterFrame, prev_instr))
 #endif
-    N(    stacktop, O(_PyInterpreterFrame, stacktop))
+#if PY_VERSION_HEX >= 0x030E0000
+    printf("    stacktop: Top::Pointer(%ld),\n", (long)O(_PyInterpreterFrame, stackpointer));
+#else
+    printf("    stacktop: Top::Count(%ld),\n", (long)O(_PyInterpreterFrame, stacktop));
+#endif
     N(    owner, O(_PyInterpreterFrame, owner))
     N(    localsplus, O(_PyInterpreterFrame, localsplus))
     N(    object_frame, O(PyFrameObject, f_frame))
@@ -211,6 +215,9 @@ int main(void) {
 #if PY_VERSION_HEX >= 0x030C0000
     FIELD("__type_params__", PyFunctionObject, func_typeparams)
 #endif
+#if PY_VERSION_HEX >= 0x030E0000
+    FIELD("__annotate__", PyFunctionObject, func_annotate)
+#endif
     FIELD("__globals__", PyFunctionObject, func_globals)
 #if PY_VERSION_HEX >= 0x030A0000
     FIELD("__builtins__", PyFunctionObject, func_builtins)
@@ -218,6 +225,7 @@ int main(void) {
     printf("    ],\n");
     N(module_dict, O(Module, md_dict))
     N(module_name, O(Module, md_name))
+    N(tuple_items, O(PyTupleObject, ob_item))
     N(type_size, sizeof(PyTypeObject))
     N(heap_type_size, sizeof(PyHeapTypeObject))
     N(cached_keys, O(PyHeapTypeObject, ht_cached_keys))

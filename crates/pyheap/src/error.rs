@@ -25,14 +25,14 @@ pub enum Error {
         version: Version,
     },
     /// A version that there is no table for.
-    #[error("this is CPython {version}: its memory is laid out in a way that is not known here (known: 3.8 to 3.13)")]
+    #[error("this is CPython {version}: its memory is laid out in a way that is not known here (known: 3.8 to 3.14)")]
     Unknown {
         /// Its version.
         version: Version,
     },
     /// No table fits.
     #[error(
-        "a CPython is there (_PyRuntime at {runtime:#x}), but its structures fit none of the known layouts (3.8 to 3.13): {tried}; is it a \
+        "a CPython is there (_PyRuntime at {runtime:#x}), but its structures fit none of the known layouts (3.8 to 3.14): {tried}; is it a \
          patched or a debug build, or still starting? Try again, and tell us the output of `python -VV`"
     )]
     NoFit {

@@ -5,7 +5,7 @@
 use crate::offsets::{Attributes, Digits, fixed};
 use crate::read::Reader;
 use crate::types::{Kind, Type, flags};
-use crate::visit::Ndarray;
+use crate::visit::{Ndarray, untagged};
 
 /// Bytes of one object, its head before it, and what belongs to it alone (a list's array, a dict's table, an array's data).
 /// What does not fit its mapping is left out.
@@ -100,7 +100,7 @@ fn variable(read: Reader<'_>, kind: &Type, object: u64) -> Option<u64> {
     if kind.kind == Kind::Frame && image.u8(frame + owner)? != 2 {
         return Some(kind.basic);
     }
-    let code = read.pointer(frame + code)?;
+    let code = untagged(read.pointer(frame + code)?)?;
     let crate::offsets::Locals::Plus { count, .. } = read.layout.locals else { return None };
     let slots = u64::from(image.u32(code + count)?) + u64::from(image.u32(code + read.layout.code_stack)?);
     let bytes = localsplus + slots.min(1 << 20) * 8;

@@ -52,9 +52,9 @@ fn lists(image: &Image, layout: &Layout, runtime: u64, interpreter: u64) -> Resu
     let collector = collector(layout, runtime, interpreter);
     for offset in layout.generations {
         let head = collector.checked_add(*offset).ok_or("no collector")?;
-        let next = image.u64(head).ok_or("the collector is outside memory")?;
-        let back = next.checked_add(8).and_then(|at| image.u64(at));
         // The two lowest bits are flags.
+        let next = image.u64(head).ok_or("the collector is outside memory")? & !3;
+        let back = next.checked_add(8).and_then(|at| image.u64(at));
         if back.map(|back| back & !3) != Some(head) && image.u32(collector + layout.gc_collecting) == Some(0) {
             return Err("a list of the collector is not linked");
         }

@@ -10,7 +10,7 @@ pub const FIRST_MINOR: u8 = 13;
 
 const COOKIE: [u8; 8] = *b"xdebugpy";
 
-/// Words of 3.13's struct that we use, by their index behind the cookie.
+/// Words that have the same index behind the cookie in every version.
 mod index {
     pub const VERSION: usize = 0;
     pub const FREE_THREADED: usize = 1;
@@ -19,19 +19,56 @@ mod index {
     pub const INTERP_ID: usize = 6;
     pub const INTERP_NEXT: usize = 7;
     pub const INTERP_THREADS: usize = 8;
-    pub const INTERP_GC: usize = 9;
-    pub const INTERP_MODULES: usize = 10;
-    pub const THREAD_SIZE: usize = 18;
-    pub const THREAD_NEXT: usize = 20;
-    pub const THREAD_FRAME: usize = 22;
-    pub const THREAD_IDENT: usize = 23;
-    pub const THREAD_NATIVE: usize = 24;
-    pub const FRAME_PREVIOUS: usize = 28;
-    pub const FRAME_EXECUTABLE: usize = 29;
-    pub const FRAME_LOCALSPLUS: usize = 31;
-    pub const FRAME_OWNER: usize = 32;
-    pub const COUNT: usize = 33;
+    /// As many are read.
+    pub const COUNT: usize = 36;
 }
+
+/// The indices of those that have not.
+struct Indices {
+    minor: u8,
+    interp_gc: usize,
+    interp_modules: usize,
+    thread_size: usize,
+    thread_next: usize,
+    thread_frame: usize,
+    thread_ident: usize,
+    thread_native: usize,
+    frame_previous: usize,
+    frame_executable: usize,
+    frame_localsplus: usize,
+    frame_owner: usize,
+}
+
+const INDICES: [Indices; 2] = [
+    Indices {
+        minor: 13,
+        interp_gc: 9,
+        interp_modules: 10,
+        thread_size: 18,
+        thread_next: 20,
+        thread_frame: 22,
+        thread_ident: 23,
+        thread_native: 24,
+        frame_previous: 28,
+        frame_executable: 29,
+        frame_localsplus: 31,
+        frame_owner: 32,
+    },
+    Indices {
+        minor: 14,
+        interp_gc: 10,
+        interp_modules: 11,
+        thread_size: 21,
+        thread_next: 23,
+        thread_frame: 25,
+        thread_ident: 26,
+        thread_native: 27,
+        frame_previous: 31,
+        frame_executable: 32,
+        frame_localsplus: 34,
+        frame_owner: 35,
+    },
+];
 
 /// What was read.
 #[derive(Clone, Debug)]
@@ -57,7 +94,7 @@ pub fn read(image: &Image, runtime: u64) -> Option<DebugOffsets> {
 }
 
 impl DebugOffsets {
-    /// Puts them into a table. Only those whose place in the struct is the same in every version that has it.
+    /// Puts them into a table: those whose place in the struct is known.
     pub fn apply(&self, layout: &mut Layout) {
         let word = |index: usize| self.words[index];
         layout.interpreters_head = word(index::INTERPRETERS_HEAD);
@@ -65,21 +102,19 @@ impl DebugOffsets {
         layout.interp_id = word(index::INTERP_ID);
         layout.interp_next = word(index::INTERP_NEXT);
         layout.interp_threads = word(index::INTERP_THREADS);
-        if self.version.minor != 13 {
-            return;
-        }
-        layout.interp_gc = word(index::INTERP_GC);
-        layout.interp_modules = word(index::INTERP_MODULES);
-        layout.thread_size = word(index::THREAD_SIZE);
-        layout.thread_next = word(index::THREAD_NEXT);
-        layout.thread_frame = word(index::THREAD_FRAME);
-        layout.thread_ident = word(index::THREAD_IDENT);
-        layout.thread_native = Some(word(index::THREAD_NATIVE));
+        let Some(indices) = INDICES.iter().find(|indices| indices.minor == self.version.minor) else { return };
+        layout.interp_gc = word(indices.interp_gc);
+        layout.interp_modules = word(indices.interp_modules);
+        layout.thread_size = word(indices.thread_size);
+        layout.thread_next = word(indices.thread_next);
+        layout.thread_frame = word(indices.thread_frame);
+        layout.thread_ident = word(indices.thread_ident);
+        layout.thread_native = Some(word(indices.thread_native));
         if let Frames::Interpreter { code, previous, localsplus, owner, .. } = &mut layout.frame {
-            *previous = word(index::FRAME_PREVIOUS);
-            *code = word(index::FRAME_EXECUTABLE);
-            *localsplus = word(index::FRAME_LOCALSPLUS);
-            *owner = word(index::FRAME_OWNER);
+            *previous = word(indices.frame_previous);
+            *code = word(indices.frame_executable);
+            *localsplus = word(indices.frame_localsplus);
+            *owner = word(indices.frame_owner);
         }
     }
 }

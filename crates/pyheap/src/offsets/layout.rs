@@ -74,6 +74,8 @@ pub struct Layout {
     pub module_dict: u64,
     /// A module's name.
     pub module_name: u64,
+    /// The first item of a tuple, which 3.14 keeps its hash before.
+    pub tuple_items: u64,
     /// `sizeof(PyTypeObject)`.
     pub type_size: u64,
     /// `sizeof(PyHeapTypeObject)`.
@@ -130,7 +132,7 @@ pub enum Frames {
     },
     /// Each is a struct on a stack of its own, and an object only where somebody asked for one (3.11 and newer).
     Interpreter {
-        /// The code object (3.13: an executable, which may be None).
+        /// The code object (from 3.13 on an executable, which may be None).
         code: u64,
         /// The caller.
         previous: u64,
@@ -142,8 +144,8 @@ pub enum Frames {
         frame_object: u64,
         /// The instruction (before 3.13 the one before the next).
         instruction: u64,
-        /// How much of `localsplus` is in use; -1 while running.
-        stacktop: u64,
+        /// How much of `localsplus` is in use.
+        stacktop: Top,
         /// Who owns it.
         owner: u64,
         /// Locals, cells, free variables, then the value stack.
@@ -157,6 +159,15 @@ pub enum Frames {
         /// The state of a generator's frame; 1 and more when it is done.
         generator_state: u64,
     },
+}
+
+/// How a frame says how much of `localsplus` is in use, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Top {
+    /// A number; -1 while the frame runs (3.11 to 3.13).
+    Count(u64),
+    /// The address of the first word that is not in use; old while the frame runs (3.14).
+    Pointer(u64),
 }
 
 /// Where a code object has the names of its locals.
@@ -204,7 +215,7 @@ pub enum Attributes {
     Apart,
     /// One word 24 bytes before the object: a dict, or an array of values plus 1 (3.12).
     Tagged,
-    /// An array inside the object behind its basic size; a dict, if there is one, 24 bytes before it (3.13).
+    /// An array inside the object behind its basic size; a dict, if there is one, 24 bytes before it (3.13 and newer).
     Inline,
 }
 

@@ -12,16 +12,18 @@ mod v3_10;
 mod v3_11;
 mod v3_12;
 mod v3_13;
+mod v3_14;
 mod v3_8;
 mod v3_9;
 
-pub use layout::{Attributes, Digits, Frames, Keys, Layout, Lines, Locals, fixed};
+pub use layout::{Attributes, Digits, Frames, Keys, Layout, Lines, Locals, Top, fixed};
 
 use crate::error::{Error, Version};
 use lowtide_remote::Image;
 
 /// All tables, oldest first.
-pub static TABLES: [&Layout; 6] = [&v3_8::LAYOUT, &v3_9::LAYOUT, &v3_10::LAYOUT, &v3_11::LAYOUT, &v3_12::LAYOUT, &v3_13::LAYOUT];
+pub static TABLES: [&Layout; 7] =
+    [&v3_8::LAYOUT, &v3_9::LAYOUT, &v3_10::LAYOUT, &v3_11::LAYOUT, &v3_12::LAYOUT, &v3_13::LAYOUT, &v3_14::LAYOUT];
 
 /// Finds the layout that fits the interpreter at `_PyRuntime`, and its version.
 ///

@@ -1,6 +1,6 @@
 //! CPython 3.13 on 64 bits, from the headers of 3.13.0 by `scripts/layouts.sh`.
 
-use super::layout::{Attributes, Digits, Frames, Keys, Layout, Lines, Locals};
+use super::layout::{Attributes, Digits, Frames, Keys, Layout, Lines, Locals, Top};
 
 /// The layout of 3.13.
 pub const LAYOUT: Layout = Layout {
@@ -28,7 +28,7 @@ pub const LAYOUT: Layout = Layout {
         locals: 40,
         frame_object: 48,
         instruction: 56,
-        stacktop: 64,
+        stacktop: Top::Count(64),
         owner: 70,
         localsplus: 72,
         object_frame: 24,
@@ -76,6 +76,7 @@ pub const LAYOUT: Layout = Layout {
     ],
     module_dict: 16,
     module_name: 48,
+    tuple_items: 24,
     type_size: 416,
     heap_type_size: 928,
     cached_keys: 880,

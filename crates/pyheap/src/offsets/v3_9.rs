@@ -79,6 +79,7 @@ pub const LAYOUT: Layout = Layout {
     ],
     module_dict: 16,
     module_name: 48,
+    tuple_items: 24,
     type_size: 408,
     heap_type_size: 880,
     cached_keys: 864,

@@ -3,7 +3,7 @@
 use crate::census::Census;
 use crate::offsets::Frames;
 use crate::types::Kind;
-use crate::visit::{Frame, Label};
+use crate::visit::{Frame, Label, untagged};
 use crate::walk::{ObjectId, Root};
 
 use super::lines;
@@ -237,7 +237,7 @@ impl Census {
     fn code(&self, id: ObjectId) -> Option<u64> {
         let (kind, address) = self.met(id)?;
         let read = self.reader();
-        let field = |base: u64, offset: u64| read.pointer(base.checked_add(offset)?);
+        let field = |base: u64, offset: u64| read.pointer(base.checked_add(offset)?).and_then(untagged);
         match kind.kind {
             Kind::Function => {
                 let (offset, _) = read.layout.function.iter().find(|(_, name)| *name == "__code__")?;

@@ -80,14 +80,14 @@ impl<'a> Reader<'a> {
     /// Calls `each` for every item of a tuple, at most `limit`.
     pub fn tuple(&self, tuple: u64, limit: u64, each: impl FnMut(u64, u64)) {
         let Some(len) = self.len(tuple) else { return };
-        self.words(tuple + 24, len.min(limit), each);
+        self.words(tuple.saturating_add(self.layout.tuple_items), len.min(limit), each);
     }
 
     /// One item of a tuple.
     #[must_use]
     pub fn tuple_item(&self, tuple: u64, index: u64) -> Option<u64> {
         (index < self.len(tuple)?).then_some(())?;
-        self.pointer(tuple.checked_add(24)?.checked_add(index.checked_mul(8)?)?)
+        self.pointer(tuple.checked_add(self.layout.tuple_items)?.checked_add(index.checked_mul(8)?)?)
     }
 }
 

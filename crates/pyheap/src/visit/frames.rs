@@ -1,7 +1,7 @@
 //! Frames, and what is kept in them: by the threads' stacks, by frame objects, by generators.
 
 use super::{Label, Sink, named};
-use crate::offsets::{Frames, Locals};
+use crate::offsets::{Frames, Locals, Top};
 use crate::read::Reader;
 
 /// More locals than the compiler allows in any real function.
@@ -34,7 +34,7 @@ impl Frame {
             Frames::Interpreter { code, previous, .. } => (code, previous),
         };
         let previous = read.pointer(address.checked_add(previous)?);
-        let mut code = read.image.u64(address.checked_add(code)?)?;
+        let mut code = untagged(read.image.u64(address.checked_add(code)?)?).unwrap_or(0);
         if let Frames::Interpreter { owner, .. } = read.layout.frame
             && read.image.u8(address.checked_add(owner)?)? >= BY_C
         {
@@ -71,7 +71,7 @@ impl Frame {
                 stack(read, self.address.saturating_add(localsplus + 8 * count), depth.min(STACK_LIMIT), sink);
             }
             Frames::Interpreter { localsplus, .. } => {
-                interpreter(read, self.address, self.code, sink);
+                interpreter(read, self.address, self.code, true, sink);
                 stack(read, self.address.saturating_add(localsplus + 8 * count), depth.min(STACK_LIMIT), sink);
             }
         }
@@ -152,9 +152,9 @@ pub fn object(read: Reader<'_>, object: u64, sink: &mut impl Sink) {
             let Some(frame) = read.pointer(object + object_frame) else { return };
             // Else the thread's stack or the generator has it.
             if frame.checked_add(owner).and_then(|at| read.image.u8(at)) == Some(BY_FRAME_OBJECT)
-                && let Some(code) = read.pointer(frame + code)
+                && let Some(code) = read.pointer(frame + code).and_then(untagged)
             {
-                interpreter(read, frame, code, sink);
+                interpreter(read, frame, code, false, sink);
             }
         }
     }
@@ -165,18 +165,21 @@ pub fn generator(read: Reader<'_>, object: u64, sink: &mut impl Sink) {
     match read.layout.frame {
         Frames::Object { generator_frame, .. } => named(read, object, &[(generator_frame, "gi_frame")], sink),
         Frames::Interpreter { generator_frame, generator_state, code, .. } => {
-            let done = read.image.u8(object + generator_state).is_none_or(|state| state as i8 >= 1);
+            // Below 0 while it waits, 0 while it runs, above that when it is done.
+            let state = read.image.u8(object + generator_state).map_or(1, |state| state as i8);
             let frame = object + generator_frame;
-            if !done && let Some(code) = read.pointer(frame + code) {
-                interpreter(read, frame, code, sink);
+            if state <= 0
+                && let Some(code) = read.pointer(frame + code).and_then(untagged)
+            {
+                interpreter(read, frame, code, state == 0, sink);
             }
         }
     }
     named(read, object, read.layout.generator, sink);
 }
 
-/// A frame of 3.11 and newer.
-fn interpreter(read: Reader<'_>, frame: u64, code: u64, sink: &mut impl Sink) {
+/// A frame of 3.11 and newer, and whether it may be running: then a pointer to the top of its stack is an old one.
+fn interpreter(read: Reader<'_>, frame: u64, code: u64, runs: bool, sink: &mut impl Sink) {
     let Frames::Interpreter { function, locals: dict, frame_object, stacktop, localsplus, .. } = read.layout.frame else {
         return;
     };
@@ -186,32 +189,48 @@ fn interpreter(read: Reader<'_>, frame: u64, code: u64, sink: &mut impl Sink) {
     let fields = [(dict, "locals()"), (function, "function"), (frame_object, "frame object")];
     for (offset, name) in fields {
         // Set for complete frames only: what stands there in another is not checked by anybody else.
-        if let Some(word) = frame.checked_add(offset).and_then(|at| read.pointer(at)) {
+        if let Some(word) = frame.checked_add(offset).and_then(|at| read.pointer(at)).and_then(untagged) {
             sink.guess(word, Label::Named(name));
         }
     }
-    let top = frame.checked_add(stacktop).and_then(|at| read.image.i32(at)).and_then(|top| u64::try_from(top).ok());
-    let used = match top {
-        Some(top) => top.saturating_sub(count),
-        // The stack of a running frame ends we do not know where.
-        None => 0,
+    let first = frame + localsplus + 8 * count;
+    let used = match stacktop {
+        // -1 while it runs.
+        Top::Count(offset) => {
+            let top = frame.checked_add(offset).and_then(|at| read.image.i32(at)).and_then(|top| u64::try_from(top).ok());
+            top.map_or(0, |top| top.saturating_sub(count))
+        }
+        Top::Pointer(_) if runs => 0,
+        Top::Pointer(offset) => {
+            let top = frame.checked_add(offset).and_then(|at| read.pointer(at));
+            top.map_or(0, |top| top.saturating_sub(first) / 8)
+        }
     };
-    read.words(frame + localsplus + 8 * count, used.min(STACK_LIMIT), |_, word| sink.edge(word & !1, Label::Stack));
+    read.words(first, used.min(STACK_LIMIT), |_, word| {
+        if let Some(object) = untagged(word) {
+            sink.edge(object, Label::Stack);
+        }
+    });
+}
+
+/// What a word of a frame refers to: from 3.14 on its lowest bit marks a borrowed reference, and the two lowest ones a number
+/// (Include/internal/pycore_stackref.h).
+pub fn untagged(word: u64) -> Option<u64> {
+    (word & 3 != 3 && word > 4096).then_some(word & !1)
 }
 
 fn each_local(read: Reader<'_>, first: u64, count: u64, sink: &mut impl Sink) {
     read.words(first, count, |index, word| {
-        // The lowest bit marks a borrowed reference (3.14).
-        if word & !1 != 0 {
-            sink.guess(word & !1, Label::Local(index as u32));
+        if let Some(object) = untagged(word) {
+            sink.guess(object, Label::Local(index as u32));
         }
     });
 }
 
 fn stack(read: Reader<'_>, first: u64, count: u64, sink: &mut impl Sink) {
     read.words(first, count, |_, word| {
-        if word > 4096 {
-            sink.guess(word & !1, Label::Stack);
+        if let Some(object) = untagged(word) {
+            sink.guess(object, Label::Stack);
         }
     });
 }

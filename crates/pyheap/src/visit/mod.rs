@@ -12,6 +12,7 @@ mod numpy;
 mod words;
 
 pub use frames::Frame;
+pub(crate) use frames::untagged;
 pub use numpy::Ndarray;
 
 use crate::offsets::fixed;

@@ -78,13 +78,15 @@ def closure():
     gc.collect()
     gc.disable()
     ids = {}
+    # 3.14 tracks it while it is empty, and its keys would be counted.
+    ours = id(ids)
     todo = gc.get_objects()
     tracked = {id(o): type(o) for o in todo}
     mine = (id(todo), id(ids), id(tracked))
     while todo:
         batch, todo = todo, []
         for o in batch:
-            if id(o) not in ids:
+            if id(o) not in ids and id(o) != ours:
                 ids[id(o)] = o
                 todo.append(o)
         todo = gc.get_referents(*todo) if todo else []
