@@ -7,6 +7,7 @@
 //! loggers, LT4xx data loading and workers, LT5xx what lies on the GPU, LT6xx the collector and the allocator, LT7xx habits
 //! of training loops. An id never changes its meaning.
 
+mod audit;
 mod cause;
 mod collector;
 mod containers;
@@ -22,6 +23,7 @@ mod rules;
 mod tensors;
 mod words;
 
+pub use audit::{Audited, Does, datasets};
 pub use cause::{Cause, Fix, Language, Severity};
 pub use fixes::{Fixed, fix_part};
 pub use live::{Class, Container, Live, Match, Memory, Role, RootKind, matching};

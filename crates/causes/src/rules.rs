@@ -93,13 +93,18 @@ pub fn check_parts(files: &(dyn Files + Sync), parts: &[&[PathBuf]]) -> Checked 
 }
 
 pub(crate) fn check_part(files: &dyn Files, part: &[PathBuf]) -> Checked {
+    read_part(files, part, |what, errors| Checked { findings: check(what), errors })
+}
+
+/// Reads a part as one program, of which only its own files are asked about: what it imports from another part is found there.
+pub(crate) fn read_part<T>(files: &dyn Files, part: &[PathBuf], ask: impl FnOnce(&Check, Vec<SourceError>) -> T) -> T {
     let program = Program::load(files, part, &[]);
     let models = Models::new(&program);
     let flow = Flow::new(&models);
-    // What a part imports from another one is found there.
     let own = |path: &Path| part.binary_search_by(|one| one.as_path().cmp(path)).is_ok();
     let library = part.iter().all(|path| lowtide_lint::program::is_library(path));
     let wanted = models.iter().filter(|(file, model)| own(model.source.path()) && (library || !program.in_library(*file)));
     let what = Check::of(&flow, wanted.map(|(file, _)| file).collect());
-    Checked { findings: check(&what), errors: program.errors().iter().filter(|error| own(error.path())).cloned().collect() }
+    let errors = program.errors().iter().filter(|error| own(error.path())).cloned().collect();
+    ask(&what, errors)
 }

@@ -197,3 +197,43 @@ fn settings_may_stand_in_the_projects_file() {
     let folder = project(&[("a.py", LEAKS), ("pyproject.toml", "[tool.lowtide.check]\nignore = [\"LT101\"]\n")]);
     assert_eq!(lowtide(folder.path(), &[]).status.code(), Some(0));
 }
+
+#[test]
+fn the_audit_tells_who_moves_data_and_who_only_notes_the_device() {
+    let folder = project(&[(
+        "sets.py",
+        "import torch\n\
+         from torch import nn\n\
+         from torch.utils.data import DataLoader, Dataset\n\
+         class Clips(Dataset):\n    def __init__(self, rows):\n        self.rows = rows\n    \
+         def __getitem__(self, at):\n        return self.rows[at]\n    \
+         def to(self, where):\n        self.rows = [row.to(where) for row in self.rows]\n        return self\n\
+         class Feed:\n    def to(self, where):\n        self.where = torch.device(where)\n        return self\n\
+         class Batch:\n    def __init__(self, x):\n        self.x = x\n    def cuda(self):\n        return Batch(self.x.cuda())\n\
+         class Net(nn.Module):\n    def to(self, where):\n        self.w = self.w.to(where)\n\
+         clips = Clips([])\nclips.to('cuda')\nDataLoader(clips, num_workers=2)\nFeed().to('cuda')\n",
+    )]);
+    let output = lowtide(folder.path(), &["--audit", "datasets", "."]);
+    let table = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{table}");
+    let line = |name: &str| {
+        let line = table.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name} in {table}"));
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(line("Clips.to").starts_with("Clips.to moves data: self.rows a loader with workers 1 "), "{table}");
+    assert!(line("Feed.to").starts_with("Feed.to notes the device: self.where no loader 1 "), "{table}");
+    assert!(line("Batch.cuda").starts_with("Batch.cuda gives a moved copy no loader 0 "), "{table}");
+    assert!(!table.contains("Net"), "models are none: {table}");
+    assert!(
+        table.contains("3 classes that can be sent to a device: 1 move data (LT501), 1 only note the device (LT506)"),
+        "{table}"
+    );
+
+    let output = lowtide(folder.path(), &["--audit", "datasets", "--format", "json", "."]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["schema"], "lowtide.audit/1");
+    assert_eq!(json["classes"][0]["does"], "moves");
+    assert_eq!(json["classes"][0]["workers"], "some");
+    let output = lowtide(folder.path(), &["--audit", "datasets", "--format", "sarif", "."]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+}

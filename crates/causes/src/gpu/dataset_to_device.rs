@@ -68,7 +68,13 @@ fn rule(check: &Check) -> Vec<Hit> {
 }
 
 /// The attribute of a class that a target is, or is a part of: `self.rows`, `self.rows[i]`, `row["x"]` in a loop over it.
-fn attribute_of<'p>(check: &Check<'_, 'p>, file: FileId, class: ClassId, scope: ScopeId, target: &'p Expr) -> Option<&'p str> {
+pub(crate) fn attribute_of<'p>(
+    check: &Check<'_, 'p>,
+    file: FileId,
+    class: ClassId,
+    scope: ScopeId,
+    target: &'p Expr,
+) -> Option<&'p str> {
     let mut base = target;
     while let Expr::Subscript(item) = base {
         base = &item.value;
@@ -97,7 +103,7 @@ fn moves<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>, method: &
     moved(check, file, assign.scope, assign.value, for_moving)
 }
 
-fn moved<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: &'p Expr, for_moving: bool) -> bool {
+pub(crate) fn moved<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: &'p Expr, for_moving: bool) -> bool {
     let inner = |value: &'p Expr| moved(check, file, scope, value, for_moving);
     match value {
         Expr::ListComp(each) => inner(&each.elt),

@@ -1,7 +1,7 @@
 //! What lies on the GPU, and the GPU allocator.
 
 mod auxiliary_batch_too_large;
-mod dataset_to_device;
+pub(crate) mod dataset_to_device;
 mod device_in_getitem;
 mod device_noted_only;
 mod expandable_segments_mask;

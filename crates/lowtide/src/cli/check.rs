@@ -11,6 +11,7 @@ use lowtide_lint::tree::{MAX_FILES, Tree};
 use lowtide_model::{Class, Finding, Report, Site, Verdict};
 use lowtide_report::{TextOptions, pieces};
 
+use super::audit;
 use super::fixing::{self, FixArgs};
 use crate::config::Config;
 use crate::exit::{self, Failure};
@@ -46,6 +47,9 @@ pub struct Args {
     /// Settings of the project (default: lowtide.toml or [tool.lowtide] of pyproject.toml, here or in a folder above)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Print a table instead: datasets, the classes that can be sent to a device
+    #[arg(long, value_name = "WHAT", conflicts_with_all = ["select", "ignore", "fail_on"])]
+    audit: Option<audit::Subject>,
     #[command(flatten)]
     fix: FixArgs,
     #[command(flatten)]
@@ -71,6 +75,9 @@ pub fn check(args: &Args) -> Result<u8, Failure> {
     }
     let input = if args.paths == [PathBuf::from("-")] { stdin(&args.stdin_filename)? } else { tree(args, &rules)? };
     let parts = input.tree.parts();
+    if args.audit == Some(audit::Subject::Datasets) {
+        return audit::datasets(&*input.files, &parts, &output).map(|()| exit::DONE);
+    }
     if args.fix.any() && fix(args.fix, &input, &parts, &rules)? {
         return Ok(exit::DONE);
     }

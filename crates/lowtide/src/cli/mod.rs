@@ -9,6 +9,7 @@ pub mod heap;
 pub mod report;
 pub mod run;
 
+mod audit;
 mod finish;
 mod fixing;
 mod judging;
