@@ -42,8 +42,7 @@ fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model) in check.files().filter(|(_, model)| model.source.text().contains("matplotlib")) {
         for call in &model.calls {
-            let makes = pyplot(model, call.scope, &call.call.func)
-                .is_some_and(|name| matches!(name.as_str(), "figure" | "subplots" | "subplot_mosaic"));
+            let makes = makes_figure(model, call) || returns_figure(check, file, call);
             if makes
                 && !has_number(call)
                 && check.runs_again(file, call.scope, call.block)
@@ -58,6 +57,28 @@ fn rule(check: &Check) -> Vec<Hit> {
         }
     }
     hits
+}
+
+fn makes_figure(model: &Model, call: &Call) -> bool {
+    pyplot(model, call.scope, &call.call.func)
+        .is_some_and(|name| matches!(name.as_str(), "figure" | "subplots" | "subplot_mosaic"))
+}
+
+/// Whether a call is one of a function of the program that gives a figure it made.
+fn returns_figure(check: &Check, file: FileId, call: &Call) -> bool {
+    let Some((of, function)) = check.flow.callee(file, call.scope, &call.call.func) else { return false };
+    let model = check.flow.models.of(of);
+    let made = model.assigns.iter().filter(|assign| model.function_of(assign.scope) == Some(function)).find(|assign| {
+        assign.target.is_name_expr()
+            && model.calls.iter().any(|made| made.call.range() == assign.value.range() && makes_figure(model, made))
+    });
+    made.is_some_and(|made| {
+        let mut results = model.results.iter().filter(|result| model.function_of(result.scope) == Some(function));
+        results.any(|result| match (result.value, made.target) {
+            (Expr::Name(given), Expr::Name(figure)) => given.id == figure.id,
+            _ => false,
+        })
+    })
 }
 
 /// The name of a function of pyplot.
@@ -85,7 +106,16 @@ fn is_closed(check: &Check, file: FileId, model: &Model, scope: ScopeId) -> bool
         })
     };
     let inside = model.function_of(scope);
+    // What is called after it may close the newest one.
+    let helps = |helper: &Call| {
+        model.function_of(helper.scope) == inside
+            && check
+                .flow
+                .callee(file, helper.scope, &helper.call.func)
+                .is_some_and(|(of, function)| closes(check.flow.models.of(of), Some(function)))
+    };
     closes(model, inside)
+        || model.calls.iter().any(helps)
         || inside.is_some_and(|inside| {
             check.callers(file, inside).iter().any(|(from, call)| {
                 let caller = check.flow.models.of(*from);

@@ -1,5 +1,6 @@
 //! LT302: An experiment logger keeps what it was given.
 
+use crate::kept::is_added;
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::check::{Check, Hit, Put};
@@ -67,6 +68,7 @@ fn keeps<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
         _ => false,
     });
     of_object
+        && is_added(check, put)
         && check.is_handed(file, scope, block, value)
         && check.containers.bound(file, scope, block, container, key).is_none()
         && check.containers.is_never_emptied(file, scope, container)

@@ -54,7 +54,7 @@ fn rule(check: &Check) -> Vec<Hit> {
                     let grows = match adds.kind {
                         Kind::Add => true,
                         // An update of a dictionary mostly sets the same few keys again.
-                        Kind::Extend => !default.is_dict_expr(),
+                        Kind::Extend => !is_mapping(default),
                         Kind::Item => adds.key.is_some(),
                         _ => false,
                     };
@@ -86,4 +86,10 @@ fn is_new(default: &Expr) -> bool {
         }
         _ => false,
     }
+}
+
+fn is_mapping(default: &Expr) -> bool {
+    default.is_dict_expr()
+        || matches!(default, Expr::Call(call)
+            if matches!(&*call.func, Expr::Name(name) if matches!(name.id.as_str(), "dict" | "defaultdict" | "OrderedDict")))
 }

@@ -60,6 +60,13 @@ def clients(nets):
     return weights
 
 
+def parts(items):
+    states = []
+    for item, name in items:
+        states.append((item.state_dict(), name))
+    return states
+
+
 def members(make):
     ensemble = []
     for seed in range(5):

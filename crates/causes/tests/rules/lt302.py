@@ -33,6 +33,20 @@ class Journal:
         self.queue.clear()
 
 
+class Layers:
+    def __init__(self, count):
+        self.keys = [None] * count
+
+    def put(self, keys, at):
+        self.keys[at] = keys
+
+
+def generate(net: nn.Module, xs, count):
+    layers = Layers(count)
+    for at, x in enumerate(xs):
+        layers.put(net(x), at % count)
+
+
 class Quiet:
     def __init__(self):
         self.rows = []

@@ -62,3 +62,8 @@ def window(x, last=[]):
 
 def plain(x, y=(), z=3):
     return x, y, z
+
+
+def options(x, settings=dict()):
+    settings.update(dict(depth=1, width=x))
+    return settings

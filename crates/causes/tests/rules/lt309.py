@@ -58,6 +58,24 @@ class Board:
             self.draw(values)
 
 
+def saved(runs):
+    for run in runs:
+        plt.figure()
+        plt.plot(run)
+        save_one("a.png")
+
+
+def drawn(runs):
+    for run in runs:
+        given = made(run)  # LT309
+        given.savefig("b.png")
+
+
+def save_one(path):
+    plt.savefig(path)
+    plt.close()
+
+
 # Harmless.
 def shut(values, path):
     fig, ax = plt.subplots()

@@ -4,7 +4,7 @@ use super::Check;
 use super::again::loops_around;
 use crate::feeds::is_inside;
 use crate::flow::{At, ClassId, Place};
-use crate::model::{BlockId, Expr, ScopeId};
+use crate::model::{BlockId, Bound, Expr, ScopeId};
 use crate::program::FileId;
 
 impl<'p> Check<'_, 'p> {
@@ -155,7 +155,7 @@ impl<'p> Check<'_, 'p> {
             .collect();
         // The loop's own variable is another each time.
         if round.is_some_and(|round| {
-            assigns.iter().any(|(_, assign)| assign.block == round && assign.how == crate::model::Bound::Element)
+            assigns.iter().any(|(_, assign)| assign.block == round && matches!(assign.how, Bound::Element | Bound::Part))
         }) {
             return false;
         }
