@@ -312,13 +312,15 @@ impl<'p> Check<'_, 'p> {
         })
     }
 
-    /// Whether a block runs only while something of a container is small enough, as it measures itself: `cache.size < limit`.
+    /// Whether a block runs only while a container is empty (`not cache`), or something of it is small enough, as it measures
+    /// itself: `cache.size < limit`.
     #[must_use]
     pub fn is_limited(&self, file: FileId, block: BlockId, container: &'p Expr) -> bool {
         use ruff_text_size::Ranged;
         let model = self.flow.models.of(file);
         let text = model.source.slice(container.range());
         model.blocks_within(block).any(|block| match block.kind {
+            BlockKind::If(Expr::UnaryOp(test)) if test.op == UnaryOp::Not => model.source.slice(test.operand.range()) == text,
             BlockKind::If(test) => compares(test, &|side| {
                 let side = model.source.slice(side.range());
                 side.contains(text) && side.len() > text.len()

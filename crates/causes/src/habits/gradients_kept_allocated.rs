@@ -1,9 +1,10 @@
 //! LT701: `zero_grad` keeps the gradients allocated.
 
-use crate::{Cause, Fix, Language, Live, Severity};
+use crate::{Cause, Fix as Mend, Language, Live, Severity};
 use lowtide_lint::ask::{argument, last_name, receiver, truth};
 use lowtide_lint::check::{Check, Confidence, Hit};
 use lowtide_lint::feeds::Kind;
+use lowtide_lint::fix::{Edit, Fix, Safety};
 use lowtide_lint::model::{BindingKind, BlockId, Bound, Expr, Ranged, ScopeId, dotted};
 use lowtide_lint::program::FileId;
 
@@ -17,7 +18,7 @@ pub(crate) const CAUSE: Cause = Cause {
                   that was the default.",
     keeps: "Gradients have the size of the parameters, and stay through validation and data loading.",
     shows: "A floor higher by one copy of the parameters, outside of `backward`.",
-    fix: Fix {
+    fix: Mend {
         text: "`optimizer.zero_grad(set_to_none=True)`, which is the default from torch 2.0 on.",
         language: Language::Python,
         before: r#"optimizer.zero_grad(set_to_none=False)"#,
@@ -50,10 +51,14 @@ fn rule(check: &Check) -> Vec<Hit> {
         }
         let text = model.source.slice(on.range());
         if last_name(&call.call.func) == Some("zero_grad") {
-            let kept = argument(call.call, 0, "set_to_none").is_some_and(|value| says_false(check, file, call.scope, value));
-            if kept {
+            let kept = argument(call.call, 0, "set_to_none").filter(|value| says_false(check, file, call.scope, value));
+            if let Some(value) = kept {
                 let what = format!("the gradients of `{text}` stay allocated from one step to the next, as zeros");
-                hits.push(Hit::new(file, call.call.start()).saying(what).with(Confidence::Medium));
+                // An optimizer leaves out parameters without a gradient, and moves those with a zero by their momentum.
+                let fix = value
+                    .is_boolean_literal_expr()
+                    .then(|| Fix { safety: Safety::Unsafe, edits: vec![Edit::replace(value.range(), "True")] });
+                hits.push(Hit::new(file, call.call.start()).saying(what).with(Confidence::Medium).fixed(fix));
             }
         } else if zeroes_parameters(check, file, call.scope, on) && !is_a_choice(check, file, call.scope, call.block) {
             let what = format!("every gradient stays allocated: `{text}` is set to zero instead of None");

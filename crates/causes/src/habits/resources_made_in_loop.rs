@@ -3,7 +3,7 @@
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
 use lowtide_lint::ask::{keyword, last_name};
 use lowtide_lint::check::{Check, Confidence, Hit};
-use lowtide_lint::model::{BlockKind, Bound, Call, Expr, Ranged};
+use lowtide_lint::model::{BlockKind, Bound, Call, Expr, Ranged, ScopeId};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -173,8 +173,12 @@ fn kept_threads(check: &Check) -> Vec<Hit> {
                 && check.runs_again(file, put.scope, put.block)
                 && (check.training_loop(file, put.block).is_some()
                     || model.function_of(put.scope).is_some_and(|function| check.is_called_in_training_loop(file, function)))
-                && check.containers.bound(file, put.scope, put.block, put.container, put.key).is_none()
-                && check.containers.is_never_emptied(file, put.scope, put.container)
+                && !check
+                    .containers
+                    .bound(file, put.scope, put.block, put.container, put.key)
+                    .as_ref()
+                    .is_some_and(lowtide_lint::feeds::Bound::is_firm)
+                && !is_emptied_in_training(check, file, put.scope, put.container)
             {
                 let container = crate::words::code(check, file, put.container);
                 let what = format!("{container} keeps one more open each time, and nothing closes it and takes it out");
@@ -185,7 +189,15 @@ fn kept_threads(check: &Check) -> Vec<Hit> {
     hits
 }
 
-fn opens<'p>(check: &Check<'_, 'p>, file: FileId, scope: lowtide_lint::model::ScopeId, part: &'p Expr, openers: &[&str]) -> bool {
+/// Whether elements are taken out in a loop that trains, or in a function that a loop calls. At the end of the run is too late.
+fn is_emptied_in_training<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, container: &'p Expr) -> bool {
+    check.containers.taken_out(file, scope, container).into_iter().any(|(of, scope, block)| {
+        check.training_loop(of, block).is_some()
+            || check.flow.models.of(of).function_of(scope).is_some_and(|function| check.is_called_in_loop(of, function))
+    })
+}
+
+fn opens<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, part: &'p Expr, openers: &[&str]) -> bool {
     let model = check.flow.models.of(file);
     let is_call = |scope, value: &Expr| match value {
         Expr::Call(call) => model.full_name(scope, &call.func).is_some_and(|name| openers.contains(&&*name)),

@@ -55,6 +55,7 @@ fn rule(check: &Check) -> Vec<Hit> {
             let outlives = check.containers.outlives(file, put.scope, put.block, put.container)
                 && (sort.is_some() || check.runs_again(file, put.scope, put.block));
             if outlives
+                && !check.is_limited(file, put.block, put.container)
                 && !check
                     .containers
                     .bound(file, put.scope, put.block, put.container, put.key)

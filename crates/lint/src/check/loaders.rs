@@ -295,6 +295,13 @@ struct Items<'a>(Vec<&'a Expr>);
 impl<'a> Visitor<'a> for Items<'a> {
     fn visit_expr(&mut self, expr: &'a Expr) {
         if let Expr::Subscript(item) = expr {
+            // `self.parts[name][index]`: the samples are in the parts, of which there are few.
+            if let Expr::Subscript(inner) = &*item.value
+                && !item.slice.is_literal_expr()
+                && !inner.slice.is_literal_expr()
+            {
+                return [&*inner.slice, &*item.slice].into_iter().for_each(|index| self.visit_expr(index));
+            }
             self.0.push(&item.value);
         }
         stacker::maybe_grow(128 << 10, 2 << 20, || walk_expr(self, expr));

@@ -118,6 +118,14 @@ impl<'f, 'p> Containers<'f, 'p> {
         self.loses_nothing(file, scope, container, &[Loss::All, Loss::Some])
     }
 
+    /// Where the program takes elements out of a container, or all of them: the file, the scope, the block.
+    #[must_use]
+    pub fn taken_out(&self, file: FileId, scope: ScopeId, container: &'p Expr) -> Vec<(FileId, ScopeId, BlockId)> {
+        let aliases = self.flow.aliases(&self.flow.places(file, scope, container), false);
+        let losses = aliases.iter().flat_map(|alias| at(&self.ops().losses, alias.at).collect::<Vec<_>>());
+        losses.map(|op| (op.file, op.scope, op.block)).collect()
+    }
+
     /// The same for all of its elements at once: what takes some of them out may be what bounds it.
     #[must_use]
     pub fn is_never_cleared(&self, file: FileId, scope: ScopeId, container: &'p Expr) -> bool {
