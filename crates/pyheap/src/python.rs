@@ -82,6 +82,13 @@ impl Python {
         Ok(python)
     }
 
+    /// Where `sys.modules` of the main interpreter is: the same as long as a process runs the same program, and hardly ever the same
+    /// after it has become another one (execve(2)), since the kernel puts each in another place. 0 where there is none.
+    #[must_use]
+    pub fn program(&self) -> u64 {
+        self.interpreters.last().map_or(0, |interpreter| interpreter.modules)
+    }
+
     /// Whether a collector is running: its lists are in pieces then.
     #[must_use]
     pub fn is_collecting(&self, image: &Image) -> bool {

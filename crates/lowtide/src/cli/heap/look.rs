@@ -57,6 +57,9 @@ pub struct Saved {
     pub schema: String,
     pub pid: u32,
     pub start_ticks: u64,
+    /// Tells what a process ran before it became another program; 0 in older files.
+    #[serde(default)]
+    pub program: u64,
     /// Whether the data of tensors is counted to their objects.
     pub tensors: bool,
     pub summary: Summary,
@@ -192,6 +195,7 @@ impl Look {
             schema: "lowtide.census/1".to_owned(),
             pid: self.pid,
             start_ticks: self.start_ticks,
+            program: self.census.python().program(),
             tensors: self.tensors,
             summary: self.census.summary(),
         }

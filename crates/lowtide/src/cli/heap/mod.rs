@@ -118,14 +118,20 @@ fn shown(args: &Args, mut look: Look, before: Option<&Summary>, sources: Sources
 
 /// The summary of an earlier look, if it was of the process that is looked at now: objects are told by their addresses.
 fn same_process(saved: Saved, look: &Look) -> Result<Summary, Failure> {
-    if saved.start_ticks == look.start_ticks && saved.pid == look.pid {
-        return Ok(saved.summary);
+    if saved.start_ticks != look.start_ticks || saved.pid != look.pid {
+        return Err(Failure::usage(format!(
+            "the look that is compared with was at another process (pid {}, started at another time): objects can be followed within one \
+             process only; save a look at pid {} first",
+            saved.pid, look.pid
+        )));
     }
-    Err(Failure::usage(format!(
-        "the look that is compared with was at another process (pid {}, started at another time): objects can be followed within one \
-         process only; save a look at pid {} first",
-        saved.pid, look.pid
-    )))
+    if saved.program != 0 && saved.program != look.census.python().program() {
+        return Err(Failure::cannot(format!(
+            "pid {} has become another program since the look that is compared with: its objects of then are gone; look again",
+            look.pid
+        )));
+    }
+    Ok(saved.summary)
 }
 
 fn load(path: &Path) -> Result<Saved, Failure> {

@@ -24,13 +24,19 @@ pub struct Before {
     summary: Summary,
     parts: BTreeMap<Part, u64>,
     total: u64,
+    program: u64,
 }
 
 impl Before {
     /// Of a look at this moment.
     pub fn of(census: &Census, budget: Option<&Budget>) -> Self {
         let (parts, total) = budget.map_or_else(Default::default, |budget| (budget.ram.clone(), budget.total));
-        Self { summary: census.summary(), parts, total }
+        Self { summary: census.summary(), parts, total, program: census.python().program() }
+    }
+
+    /// Whether the process still runs the program that it ran then.
+    pub fn is_of(&self, census: &Census) -> bool {
+        self.program == census.python().program()
     }
 }
 

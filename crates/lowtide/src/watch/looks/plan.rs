@@ -99,8 +99,8 @@ impl Plan {
         if !is_new && (enough || (self.looks >= ENOUGH && suspect.told) || now_s < self.next_s(&suspect)) {
             return None;
         }
-        // Somebody else may be suspected later, but nobody again and again.
-        if is_new && self.tries >= MOST_TRIES {
+        // Somebody else may be suspected later, and a process may become another program, but not again and again.
+        if (is_new || self.looks <= 1) && self.tries >= MOST_TRIES {
             return None;
         }
         if self.allowed(now_s) < self.expected.unwrap_or(LEAST).max(LEAST) || !self.is_low(now_s, suspect.rate) {
@@ -252,5 +252,18 @@ mod tests {
         assert_eq!(tried, MOST_FAILURES);
         plan.suspect = Some(Suspect { id: ProcId(4), ..suspected() });
         assert_eq!((1000..1020).find_map(|t| plan.due(f64::from(t))).map(|due| due.id), Some(ProcId(4)), "somebody else");
+    }
+
+    #[test]
+    fn what_always_begins_anew_is_not_looked_at_for_ever() {
+        let mut plan = Plan { suspect: Some(suspected()), ..Plan::default() };
+        let mut looked = 0;
+        for t in 0..3000 {
+            if let Some(due) = plan.due(f64::from(t)) {
+                looked += 1;
+                plan.looked(due.id, f64::from(t), Duration::from_millis(50), true);
+            }
+        }
+        assert_eq!(looked, MOST_TRIES);
     }
 }

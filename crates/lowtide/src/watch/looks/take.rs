@@ -183,7 +183,8 @@ fn told(
     let blind = unknown.then(|| {
         "storages of tensors: this build of torch is not known here; `lowtide heap PID` learns it once, and looks see them then".to_owned()
     });
-    let (grown, before) = match before {
+    // What became another program begins anew.
+    let (grown, before) = match before.filter(|(before, _)| before.is_of(&census)) {
         Some((before, seconds)) => (Some(grown(sources, &census, memory.as_ref(), parts.as_ref(), &before, seconds)), None),
         None => (None, Some(Arc::new(Before::of(&census, parts.as_ref())))),
     };
