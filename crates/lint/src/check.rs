@@ -22,7 +22,7 @@ use crate::autograd::Autograd;
 use crate::feeds::{Containers, Site, innermost_loop, is_inside};
 use crate::fix::Fix;
 use crate::flow::{At, ClassId, Flow, Place};
-use crate::model::{BlockId, Expr, Model, ScopeId, TextSize};
+use crate::model::{BlockId, BlockKind, Expr, Model, ScopeId, TextSize};
 use crate::program::FileId;
 
 /// A program to be checked.
@@ -137,11 +137,12 @@ impl<'f, 'p> Check<'f, 'p> {
     /// Whether what a place holds lives on from one step of the training to the next.
     ///
     /// A local of a model's own method does not: its loops go over layers and parts of one batch, unless they call
-    /// `backward` themselves.
+    /// `backward` themselves. Neither does one of another function whose loop only counts (`for i in range(n)`).
     #[must_use]
     pub fn outlives(&self, file: FileId, scope: ScopeId, block: BlockId, expr: &'p Expr) -> bool {
         self.containers.outlives(file, scope, block, expr)
-            && (!self.is_models_local(file, scope, expr) || self.is_in_training_loop(file, block))
+            && (self.is_in_training_loop(file, block)
+                || !self.is_models_local(file, scope, expr) && !self.is_counted(file, scope, block, expr))
     }
 
     fn is_models_local(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> bool {
@@ -152,6 +153,19 @@ impl<'f, 'p> Check<'f, 'p> {
         });
         let local = |at: &At<'_>| matches!(at.place, Place::Variable(..) | Place::Result(..));
         of_model && self.flow.places(file, scope, expr).iter().all(local)
+    }
+
+    /// Whether an expression is a local, and the loops around only count. Over a run's steps they would call `backward`.
+    fn is_counted(&self, file: FileId, scope: ScopeId, block: BlockId, expr: &'p Expr) -> bool {
+        let model = self.flow.models.of(file);
+        let Some(function) = model.function_of(scope) else { return false };
+        let own = |at: &At<'_>| matches!(at.place, Place::Variable(_, owner, _) if owner == function);
+        let counts = |round| match &model.block(round).kind {
+            BlockKind::For(each) => is_range(&each.iter),
+            _ => false,
+        };
+        let mut rounds = loops_around(model, block).peekable();
+        rounds.peek().is_some() && rounds.all(counts) && self.flow.places(file, scope, expr).iter().all(own)
     }
 
     /// Whether one of the loops around a block calls `backward`.
@@ -176,4 +190,15 @@ impl<'f, 'p> Check<'f, 'p> {
     pub fn site(&self, hit: &Hit) -> Site {
         crate::feeds::site(self.flow, hit.file, hit.offset)
     }
+}
+
+/// `range(n)`, with or without a bar: `tqdm(range(n))`, `trange(n)`.
+fn is_range(iterable: &Expr) -> bool {
+    let Expr::Call(call) = iterable else { return false };
+    let name = match &*call.func {
+        Expr::Name(name) => name.id.as_str(),
+        Expr::Attribute(attribute) => attribute.attr.as_str(),
+        _ => return false,
+    };
+    matches!(name, "range" | "trange") || name == "tqdm" && call.arguments.args.first().is_some_and(is_range)
 }

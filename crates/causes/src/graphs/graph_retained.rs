@@ -4,7 +4,7 @@ use crate::{Cause, Fix, Language, Live, Memory, Severity};
 use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::feeds::Kind;
 use lowtide_lint::feeds::is_inside;
-use lowtide_lint::model::{Expr, Ranged};
+use lowtide_lint::model::{Call, Expr, Ranged};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -53,17 +53,18 @@ fn rule(check: &Check) -> Vec<Hit> {
                         && matches!(&keyword.value, Expr::BooleanLiteral(yes) if yes.value)
                 })
             };
-            let freed = passes.iter().any(|later| {
-                later.scope == pass.scope
-                    && later.call.start() > pass.call.start()
-                    && is_inside(model, pass.block, later.block)
-                    && !later
-                        .call
-                        .arguments
-                        .keywords
-                        .iter()
-                        .any(|keyword| keyword.arg.as_ref().is_some_and(|arg| arg.as_str() == "retain_graph"))
-            });
+            let after = |call: &Call| {
+                call.scope == pass.scope && call.call.start() > pass.call.start() && is_inside(model, pass.block, call.block)
+            };
+            let retains = |call: &Call| {
+                call.call
+                    .arguments
+                    .keywords
+                    .iter()
+                    .any(|keyword| keyword.arg.as_ref().is_some_and(|arg| arg.as_str() == "retain_graph"))
+            };
+            let freed = passes.iter().any(|later| after(later) && !retains(later))
+                || model.calls.iter().any(|later| after(later) && goes_back_otherwise(&later.call.func, retains(later)));
             // A part of somebody's own backward pass: `output.backward(gradient, retain_graph=True)`.
             let manual = matches!(&*pass.call.func, Expr::Attribute(method) if method.attr.as_str() == "manual_backward");
             let own = !manual
@@ -78,4 +79,9 @@ fn rule(check: &Check) -> Vec<Hit> {
         }
     }
     hits
+}
+
+/// Whether a call goes back through a graph in another way than by `backward`: `autograd.grad`, or what takes `retain_graph` itself.
+fn goes_back_otherwise(func: &Expr, retains: bool) -> bool {
+    matches!(func, Expr::Attribute(method) if method.attr.as_str() == "grad" || retains && method.attr.as_str() != "backward")
 }

@@ -1,7 +1,10 @@
 //! LT101: A loss is summed up together with its graph.
 
+use std::collections::HashSet;
+
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
+use lowtide_lint::autograd::mentions;
 use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::feeds::{Kind, innermost_loop, is_inside};
 use lowtide_lint::flow::Place;
@@ -65,6 +68,7 @@ fn rule(check: &Check) -> Vec<Hit> {
                     || is_attribute() && check.is_handed(file, scope, block, added))
                 && !check.autograd.reaches_backward(file, assign)
                 && !begins_with_graph(check, file, assign)
+                && !is_begun_anew(check, file, assign)
             {
                 let what =
                     format!("{} sums up {} with the graph of each step", code(check, file, target), code(check, file, added));
@@ -138,3 +142,18 @@ const NOTHING: &[&str] = &[
     "FloatTensor",
     "Tensor",
 ];
+
+/// Whether the same loop also sets the total to something else: at every optimizer step, say, when gradients are accumulated.
+fn is_begun_anew<'p>(check: &Check<'_, 'p>, file: FileId, sum: &Assign<'p>) -> bool {
+    let model = check.flow.models.of(file);
+    let Some(round) = innermost_loop(model, sum.block) else { return false };
+    let totals: HashSet<_> = check.flow.places(file, sum.scope, sum.target).into_iter().map(|at| at.place).collect();
+    totals.iter().any(|total| {
+        check.flow.assigned(*total).any(|(of, other)| {
+            *of == file
+                && other.how == Bound::Whole
+                && is_inside(model, other.block, round)
+                && !mentions(check.flow, file, other.scope, other.value, &totals, 4)
+        })
+    })
+}

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
 use lowtide_lint::autograd::mentions;
 use lowtide_lint::check::{Check, Hit};
-use lowtide_lint::feeds::Kind;
-use lowtide_lint::model::{Bound, Expr, Operator, Ranged};
+use lowtide_lint::feeds::{Kind, innermost_loop, is_inside};
+use lowtide_lint::model::{Assign, Bound, Expr, Operator, Ranged};
+use lowtide_lint::program::FileId;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -61,7 +62,11 @@ fn rule(check: &Check) -> Vec<Hit> {
                 }
                 _ => false,
             };
-            if averages && check.outlives(file, scope, block, assign.target) && !check.autograd.reaches_backward(file, assign) {
+            if averages
+                && check.outlives(file, scope, block, assign.target)
+                && !check.autograd.reaches_backward(file, assign)
+                && !is_of_this_step(check, file, assign)
+            {
                 let added = match assign.value {
                     Expr::BinOp(sum) if new(&sum.right) && old(&sum.left) => Some(&*sum.right),
                     Expr::BinOp(sum) => Some(&*sum.left),
@@ -74,4 +79,22 @@ fn rule(check: &Check) -> Vec<Hit> {
         }
     }
     hits
+}
+
+/// Whether the same round, or the same call, has set the place before: what is mixed in then is no average of former steps.
+fn is_of_this_step<'p>(check: &Check<'_, 'p>, file: FileId, mix: &Assign<'p>) -> bool {
+    let model = check.flow.models.of(file);
+    let round = innermost_loop(model, mix.block);
+    let target: HashSet<_> = check.flow.places(file, mix.scope, mix.target).into_iter().map(|at| at.place).collect();
+    target.iter().any(|place| {
+        check.flow.assigned(*place).any(|(of, first)| {
+            *of == file
+                && first.scope == mix.scope
+                && first.how == Bound::Whole
+                && first.target.start() < mix.target.start()
+                && is_inside(model, mix.block, first.block)
+                && round.is_none_or(|round| is_inside(model, first.block, round))
+                && !mentions(check.flow, file, first.scope, first.value, &target, 4)
+        })
+    })
 }
