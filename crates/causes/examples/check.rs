@@ -6,6 +6,7 @@
 
 use std::time::Instant;
 
+use lowtide_lint::check::Confidence;
 use lowtide_lint::program::Rooted;
 use lowtide_lint::tree::Tree;
 
@@ -14,7 +15,8 @@ fn main() {
     let paths: Vec<_> = std::env::args().skip(1).map(Into::into).collect();
     let tree = Tree::below(&paths, |_| false);
     let checked = lowtide_causes::check_parts(&Rooted::new("/"), &tree.parts());
-    for finding in &checked.findings {
+    let told = |finding: &&lowtide_causes::Finding| finding.confidence > Confidence::Low && !finding.ignored;
+    for finding in checked.findings.iter().filter(told) {
         let site = &finding.site;
         let (id, sure) = (finding.cause.id, finding.confidence);
         println!("{}:{}:{}: {id} {sure:?} {} | {}", site.file.display(), site.line, site.column, site.text, finding.what);
