@@ -46,6 +46,8 @@ pub struct Check<'f, 'p> {
     /// Functions that are called again and again, and classes that live long, as far as it was asked; the same.
     again: RefCell<HashMap<(FileId, ScopeId), bool>>,
     long_lived: RefCell<HashMap<ClassId, bool>>,
+    /// Whether loops run a model; the same.
+    rounds: RefCell<HashMap<(FileId, BlockId), bool>>,
     /// Parameters that are given something with its graph, and what comes from them; the same.
     handed: OnceCell<HashSet<Place<'p>>>,
 }
@@ -125,6 +127,7 @@ impl<'f, 'p> Check<'f, 'p> {
             answers: Answers::default(),
             again: RefCell::default(),
             long_lived: RefCell::default(),
+            rounds: RefCell::default(),
             handed: OnceCell::new(),
         }
     }

@@ -30,14 +30,20 @@ impl<'p> Check<'_, 'p> {
     /// it, or its function is called again and again. Other loops go over layers, names, files.
     fn runs_with_training(&self, file: FileId, scope: ScopeId, block: BlockId) -> bool {
         let model = self.flow.models.of(file);
-        let runs_model = |round| {
-            model
-                .calls
-                .iter()
-                .any(|call| is_inside(model, call.block, round) && self.autograd.calls_model(file, call.scope, &call.call.func))
-        };
         model.function_of(scope).is_some_and(|function| self.is_called_again(file, function))
-            || loops_around(model, block).any(|round| self.trains_in(file, round) || runs_model(round))
+            || loops_around(model, block).any(|round| self.trains_in(file, round) || self.runs_model(file, round))
+    }
+
+    /// Whether a model is called inside a block.
+    fn runs_model(&self, file: FileId, round: BlockId) -> bool {
+        if let Some(known) = self.rounds.borrow().get(&(file, round)) {
+            return *known;
+        }
+        let model = self.flow.models.of(file);
+        let mut inside = model.calls.iter().filter(|call| is_inside(model, call.block, round));
+        let found = inside.any(|call| self.autograd.calls_model(file, call.scope, &call.call.func));
+        self.rounds.borrow_mut().insert((file, round), found);
+        found
     }
 
     /// What a constructor puts together is there once for each object.
