@@ -337,6 +337,9 @@ impl<'f, 'p> Autograd<'f, 'p> {
     /// that are one.
     #[must_use]
     pub fn is_summed_up(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> bool {
+        if self.uses().backward.is_empty() {
+            return false;
+        }
         let mut reached: HashSet<Place<'p>> = self.flow.places(file, scope, expr).into_iter().map(|at| at.place).collect();
         let model = self.flow.models.of(file);
         for _ in 0..MAX_ROUNDS {

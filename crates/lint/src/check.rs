@@ -39,6 +39,8 @@ pub struct Check<'f, 'p> {
     calls: OnceCell<again::Calls<'p>>,
     /// What is kept for good; the same.
     kept: OnceCell<Vec<Put<'p>>>,
+    /// What each file puts into containers.
+    puts: RefCell<HashMap<FileId, Vec<Put<'p>>>>,
     /// Its loaders; the same.
     loaders: OnceCell<Vec<Loader<'p>>>,
     /// What has been asked before.
@@ -123,6 +125,7 @@ impl<'f, 'p> Check<'f, 'p> {
             files,
             calls: OnceCell::new(),
             kept: OnceCell::new(),
+            puts: RefCell::default(),
             loaders: OnceCell::new(),
             answers: Answers::default(),
             again: RefCell::default(),

@@ -11,6 +11,7 @@ mod expect;
 mod explain;
 mod fail_on;
 mod input;
+mod join;
 mod layouts;
 mod output;
 mod rules;

@@ -1,6 +1,7 @@
 //! LT602: The garbage collector is off.
 
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::ask::last_name;
 use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::feeds::Kind;
 use lowtide_lint::model::{Call, Ranged};
@@ -40,6 +41,9 @@ fn rule(check: &Check) -> Vec<Hit> {
     let (mut off, mut on) = (Vec::new(), Vec::new());
     for (file, model) in check.flow.models.iter() {
         for call in &model.calls {
+            if !matches!(last_name(&call.call.func), Some("disable" | "enable" | "set_threshold" | "collect")) {
+                continue;
+            }
             let Some(name) = check.called(file, call).filter(|name| name.starts_with("gc.")) else { continue };
             match &*name {
                 "gc.disable" => off.push((file, call)),

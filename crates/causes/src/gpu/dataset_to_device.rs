@@ -44,8 +44,8 @@ fn rule(check: &Check) -> Vec<Hit> {
             let class = ClassId { file, scope: class };
             let name = model.scope(method).name();
             if matches!(name, "__getitem__" | "__iter__" | "__next__")
-                || !moves(check, file, assign, name)
                 || !check.is_read_by_loader(class)
+                || !moves(check, file, assign, name)
             {
                 continue;
             }

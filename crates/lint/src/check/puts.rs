@@ -27,6 +27,16 @@ impl<'p> Check<'_, 'p> {
     /// Everything that a file puts into a container: `xs.append(x)`, `d[k] = x`, `xs += [x]`.
     #[must_use]
     pub fn puts(&self, file: FileId, model: &Model<'p>) -> Vec<Put<'p>> {
+        // Many rules ask.
+        if let Some(puts) = self.puts.borrow().get(&file) {
+            return puts.clone();
+        }
+        let puts = self.find_puts(file, model);
+        self.puts.borrow_mut().insert(file, puts.clone());
+        puts
+    }
+
+    fn find_puts(&self, file: FileId, model: &Model<'p>) -> Vec<Put<'p>> {
         let mut puts = Vec::new();
         for call in &model.calls {
             let (Expr::Attribute(method), scope, block) = (&*call.call.func, call.scope, call.block) else { continue };

@@ -67,6 +67,8 @@ impl<'p> Bounds<'_, 'p> {
             Expr::BoolOp(each) if each.op.is_and() => {
                 each.values.iter().any(|value| self.compares_length(file, scope, value, ops))
             }
+            // `if not xs:` is `len(xs) < 1`.
+            Expr::UnaryOp(each) => each.op.is_not() && ops.contains(&CmpOp::Lt) && self.is_alias(file, scope, &each.operand),
             _ => false,
         }
     }

@@ -16,6 +16,8 @@ use super::fixing::{self, FixArgs};
 use crate::config::Config;
 use crate::exit::{self, Failure};
 use crate::fail_on::FailOn;
+use crate::input::Source;
+use crate::join;
 use crate::output::{Destination, Format, Output, OutputArgs};
 use crate::rules::Rules;
 use crate::terminal::{self, say};
@@ -38,6 +40,9 @@ pub struct Args {
     /// Leave out files and folders whose path matches: 'third_party/**', '*_pb2.py'; may be repeated
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
+    /// Tell first what grew in this run, by how fast: a recording of `lowtide run`
+    #[arg(long, value_name = "FILE")]
+    run: Option<PathBuf>,
     /// What standard input is called in messages
     #[arg(long, value_name = "NAME", default_value = "stdin.py")]
     stdin_filename: PathBuf,
@@ -85,6 +90,11 @@ pub fn check(args: &Args) -> Result<u8, Failure> {
     checked.errors.iter().for_each(|error| say(&error.to_string()));
     let files = input.tree.files.len();
     let mut report = report(&checked, files, &rules);
+    if let Some(recording) = &args.run {
+        let run = Source::open(recording)?.judge(&[])?.report;
+        let grew = join::with_run(&mut report, &run);
+        report.summary += &format!("; {grew} of them grew in {}", recording.display());
+    }
     let fails = args.fail_on.clone().unwrap_or_else(FailOn::source).found_in(&report);
     output.prepare(&mut report);
     show(&report, &output)?;

@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::exit::Failure;
 use crate::expect::{self, Expectation};
 use crate::fail_on::FailOn;
+use crate::join;
 use crate::trigger::Trigger;
 use crate::watch::Observer;
 
@@ -73,8 +74,9 @@ impl Judging {
         })]
     }
 
-    /// Adds to the report what became of the expectations.
+    /// Adds to the finished report what the source shows of the same lines, and what became of the expectations.
     pub fn judge(&self, report: &mut Report) {
+        join::with_source(report);
         expect::judge(&self.expectations, report);
     }
 

@@ -37,6 +37,9 @@ fn one(page: &mut Page, finding: &Finding, explain: bool) {
         ]);
         page.row(&[(Style::Dim, format!("{:>6} | ", site.line)), (Style::Plain, site.text.clone())]);
     }
+    for seen in &finding.evidence {
+        page.labelled("seen", seen);
+    }
     if explain {
         for (label, text) in [("why", &finding.why), ("fix", &finding.fix)] {
             if let Some(text) = text {

@@ -1,0 +1,124 @@
+//! What a run showed and what the source shows, of the same line: two proofs of one leak.
+
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
+
+use lowtide_lint::program::Rooted;
+use lowtide_model::{Finding, Report, Site};
+
+/// Lines of a run that are looked up in the source, at most.
+const MOST: usize = 8;
+
+/// Says of what grew in a run where a rule finds the same in its line. Files that are not here, or not what they were, say
+/// nothing.
+pub fn with_source(report: &mut Report) {
+    for finding in report.findings.iter_mut().filter(|finding| finding.class.grows()).take(MOST) {
+        let Some(site) = &finding.site else { continue };
+        let Some(path) = Path::new(&site.file).canonicalize().ok().filter(|path| path.is_file()) else { continue };
+        let checked = lowtide_causes::check_parts(&Rooted::new("/"), &[&[path]]);
+        let same = checked.findings.iter().filter(|found| found.site.line == site.line as usize && found.site.text == site.text);
+        let mut said = Vec::new();
+        for found in same.filter(|found| !found.ignored) {
+            let what = if found.what.is_empty() { found.cause.title } else { &found.what };
+            said.push(format!("the source shows it by itself, too ({}): {what}", found.cause.id));
+            finding.cause.get_or_insert_with(|| found.cause.id.to_owned());
+        }
+        finding.evidence.extend(said);
+    }
+}
+
+/// Puts what grew in a run before what did not, by how fast; each with what was measured. How many lines grew.
+pub fn with_run(source: &mut Report, run: &Report) -> usize {
+    let grew: Vec<&Finding> = run.findings.iter().filter(|finding| finding.class.grows()).collect();
+    let mut joined = 0;
+    for finding in &mut source.findings {
+        let Some(site) = &finding.site else { continue };
+        let live = grew.iter().find(|live| live.site.as_ref().is_some_and(|live| is_same(site, live)));
+        if let Some(live) = live {
+            joined += 1;
+            finding.growth.clone_from(&live.growth);
+            finding.holder.clone_from(&live.holder);
+            finding.evidence.push(format!("the run shows it, too: {}", live.text));
+        }
+    }
+    // Stable: what did not grow stays in the order of files and lines.
+    let pace = |finding: &Finding| finding.growth.as_ref().map(|growth| growth.bytes_per_second);
+    source.findings.sort_by_key(|finding| Reverse(pace(finding).map(|pace| pace.max(0.0).to_bits())));
+    joined
+}
+
+/// The same line of the same file. Paths may be told from different folders: then their ends count, and the text of the line.
+fn is_same(one: &Site, other: &Site) -> bool {
+    let whole = |site: &Site| Path::new(&site.file).canonicalize().unwrap_or_else(|_| PathBuf::from(&site.file));
+    one.line == other.line && (whole(one) == whole(other) || one.text == other.text && same_name(one, other))
+}
+
+fn same_name(one: &Site, other: &Site) -> bool {
+    let name = |site: &Site| Path::new(&site.file).file_name().map(std::ffi::OsStr::to_owned);
+    name(one).is_some() && name(one) == name(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use lowtide_model::{Class, Cycle, Growth, Verdict};
+
+    use super::*;
+
+    fn site(file: &str, line: u32, text: &str) -> Option<Site> {
+        Some(Site { file: file.to_owned(), line, column: None, text: text.to_owned() })
+    }
+
+    fn found(class: Class, site: Option<Site>, pace: Option<f64>) -> Finding {
+        let growth = pace.map(|pace| Growth {
+            bytes_per_second: pace,
+            bytes_per_step: None,
+            bytes_per_cycle: None,
+            bytes_per_epoch: None,
+            bytes_per_round: None,
+            node_bytes_per_round: None,
+            ci95: [0.0, 0.0],
+            per: Cycle::Second,
+            live_bytes_per_step: None,
+            unit: "bytes",
+        });
+        Finding { site, growth, ..Finding::new(class, "ram", "+1 MiB per minute") }
+    }
+
+    #[test]
+    fn what_grew_comes_first_by_how_fast() {
+        let mut source = Report::empty(Verdict::Undecided);
+        for (line, text) in [(3, "a.append(x)"), (5, "b.append(x)"), (9, "c.append(x)")] {
+            source.findings.push(found(Class::Source, site("/here/train.py", line, text), None));
+        }
+        let mut run = Report::empty(Verdict::Leak);
+        run.findings = vec![
+            found(Class::Leak, site("/there/train.py", 5, "b.append(x)"), Some(10.0)),
+            found(Class::Leak, site("/there/train.py", 9, "c.append(x)"), Some(900.0)),
+            found(Class::Leak, site("/there/train.py", 3, "another()"), Some(5.0)),
+            found(Class::Leak, None, Some(5.0)),
+        ];
+        assert_eq!(with_run(&mut source, &run), 2);
+        let lines: Vec<_> = source.findings.iter().filter_map(|finding| Some(finding.site.as_ref()?.line)).collect();
+        assert_eq!(lines, [9, 5, 3]);
+        assert!(source.findings[0].evidence[0].contains("+1 MiB"), "{:?}", source.findings[0].evidence);
+        assert!(source.findings[2].evidence.is_empty(), "the file has changed since");
+    }
+
+    #[test]
+    fn a_line_that_a_rule_finds_has_both_proofs() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("train.py");
+        let text = "import torch\nnet = torch.nn.Linear(2, 2)\nkept = []\nwhile True:\n    loss = net(x).sum()\n    loss.backward()\n    kept.append(loss)\n";
+        std::fs::write(&file, text).expect("a file");
+        let both = |line, text: &str| {
+            let mut report = Report::empty(Verdict::Leak);
+            report.findings = vec![found(Class::Leak, site(&file.display().to_string(), line, text), Some(1.0))];
+            with_source(&mut report);
+            let finding = report.findings.remove(0);
+            (finding.cause, finding.evidence.len())
+        };
+        assert_eq!(both(7, "kept.append(loss)"), (Some("LT103".to_owned()), 1));
+        assert_eq!(both(7, "kept.append(other)"), (None, 0), "it was another file then");
+        assert_eq!(both(5, "loss = net(x).sum()"), (None, 0));
+    }
+}
