@@ -5,7 +5,8 @@ use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::flow::Place;
-use lowtide_lint::model::{Bound, Expr, Ranged};
+use lowtide_lint::model::{Bound, Expr, Ranged, ScopeId, elements_of};
+use lowtide_lint::program::FileId;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -53,13 +54,18 @@ fn rule(check: &Check) -> Vec<Hit> {
                 )));
             }
         }
-        for assign in model.assigns.iter().filter(|assign| assign.how == Bound::Whole && assign.target.is_attribute_expr()) {
-            let (Expr::ListComp(_) | Expr::DictComp(_)) = assign.value else { continue };
-            let element = match assign.value {
-                Expr::ListComp(each) => &*each.elt,
-                Expr::DictComp(each) => &*each.value,
+        for assign in model.assigns.iter().filter(|assign| assign.how == Bound::Whole) {
+            let (element, generators) = match assign.value {
+                Expr::ListComp(each) => (&*each.elt, &each.generators),
+                Expr::DictComp(each) => (&*each.value, &each.generators),
                 _ => continue,
             };
+            let of_script = model.function_of(assign.scope).is_none()
+                && assign.target.is_name_expr()
+                && generators.first().is_some_and(|first| may_be_many(check, file, assign.scope, &first.iter));
+            if !assign.target.is_attribute_expr() && !of_script {
+                continue;
+            }
             if crate::kept::is_open_image(check, file, assign.scope, element) {
                 hits.push(Hit::new(file, assign.target.start()).saying(format!(
                     "{} keeps each image with its file open, and with its pixels once they are asked for",
@@ -69,4 +75,17 @@ fn rule(check: &Check) -> Vec<Hit> {
         }
     }
     hits
+}
+
+/// Whether a script goes over something that it does not write out itself.
+fn may_be_many<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, iterable: &'p Expr) -> bool {
+    let Some((over, _)) = elements_of(iterable, None) else { return true };
+    match over {
+        Expr::List(_) | Expr::Tuple(_) | Expr::Set(_) | Expr::Subscript(_) => false,
+        Expr::Name(_) => !check.values(file, scope, over).iter().any(|(_, _, value)| match value {
+            Expr::List(written) => !written.elts.is_empty(),
+            value => value.is_tuple_expr(),
+        }),
+        _ => true,
+    }
 }

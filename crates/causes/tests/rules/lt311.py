@@ -55,3 +55,9 @@ def loaded(paths):
         drawn = Image.open(path)
         drawn.load()
         GALLERY.append(drawn)
+
+
+SHEETS = [Image.open(sheet) for sheet in sorted(GALLERY)]  # LT311
+FEW = ["a.png", "b.png"]
+ICONS = [Image.open(icon) for icon in FEW]
+PIXELS = [np.asarray(Image.open(sheet)) for sheet in sorted(GALLERY)]
