@@ -298,6 +298,8 @@ impl Made {
         if layout.minor >= 13 {
             self.bytes(RUNTIME, b"xdebugpy");
             let Frames::Interpreter { code, previous, localsplus, owner, .. } = layout.frame else { return };
+            // 3.14 has one word more before the collector's place and two more behind it.
+            let (interpreter, thread) = if layout.minor >= 14 { (1, 3) } else { (0, 0) };
             let words = [
                 (0, 0x0300_01f0 | u64::from(layout.minor) << 16),
                 (4, layout.interpreters_head),
@@ -305,17 +307,17 @@ impl Made {
                 (6, layout.interp_id),
                 (7, layout.interp_next),
                 (8, layout.interp_threads),
-                (9, layout.interp_gc),
-                (10, layout.interp_modules),
-                (18, layout.thread_size),
-                (20, layout.thread_next),
-                (22, layout.thread_frame),
-                (23, layout.thread_ident),
-                (24, layout.thread_native.unwrap_or(0)),
-                (28, previous),
-                (29, code),
-                (31, localsplus),
-                (32, owner),
+                (9 + interpreter, layout.interp_gc),
+                (10 + interpreter, layout.interp_modules),
+                (18 + thread, layout.thread_size),
+                (20 + thread, layout.thread_next),
+                (22 + thread, layout.thread_frame),
+                (23 + thread, layout.thread_ident),
+                (24 + thread, layout.thread_native.unwrap_or(0)),
+                (28 + thread, previous),
+                (29 + thread, code),
+                (31 + thread, localsplus),
+                (32 + thread, owner),
             ];
             for (index, word) in words {
                 self.put(RUNTIME + 8 + 8 * index, word);
@@ -379,7 +381,8 @@ impl Made {
             }
             TUPLE | BYTES => {
                 self.put(at + 16, script.count(24));
-                items(self, at + 24, 24, script);
+                let first = if kind == TUPLE { self.layout.tuple_items } else { 24 };
+                items(self, at + first, 24, script);
             }
             SET => {
                 for (offset, word) in [(16, 3), (24, 3), (32, script.count(7)), (40, at + 64)] {
