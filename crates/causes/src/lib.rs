@@ -28,7 +28,7 @@ pub use cause::{Cause, Fix, Language, Severity};
 pub use fixes::{Fixed, fix_part};
 pub use live::{Class, Container, Live, Match, Memory, Role, RootKind, matching};
 pub use render::{index, json, json_list, list, markdown, text};
-pub use rules::{Checked, Finding, check, check_parts};
+pub use rules::{Checked, Finding, check, check_parts, check_scripts};
 
 /// All causes, by id.
 pub fn all() -> impl Iterator<Item = &'static Cause> {

@@ -92,6 +92,12 @@ pub fn check_parts(files: &(dyn Files + Sync), parts: &[&[PathBuf]]) -> Checked 
     checked
 }
 
+/// What can be told of files that start programs; hints, all of them.
+#[must_use]
+pub fn check_scripts(files: &dyn Files, scripts: &[PathBuf]) -> Vec<Finding> {
+    crate::gpu::expandable_segments_mask::in_scripts(files, scripts)
+}
+
 pub(crate) fn check_part(files: &dyn Files, part: &[PathBuf]) -> Checked {
     read_part(files, part, |what, errors| Checked { findings: check(what), errors })
 }

@@ -16,6 +16,8 @@ pub const MAX_FILES: usize = 100_000;
 pub struct Tree {
     /// The files, in order.
     pub files: Vec<PathBuf>,
+    /// What starts programs: shell scripts, Dockerfiles, YAML.
+    pub scripts: Vec<PathBuf>,
     /// What could not be looked at, a sentence each.
     pub errors: Vec<String>,
     /// There are more files than are looked at.
@@ -32,7 +34,8 @@ impl Tree {
         let mut tree = Self::default();
         for path in paths {
             if path.is_file() {
-                tree.files.push(path.clone());
+                let kind = if is_script(path) { &mut tree.scripts } else { &mut tree.files };
+                kind.push(path.clone());
                 continue;
             }
             let inside_library = crate::program::is_library(&path.canonicalize().unwrap_or_else(|_| path.clone()));
@@ -43,15 +46,19 @@ impl Tree {
                 .build();
             for entry in walk {
                 match entry {
-                    Ok(entry) if !is_python(&entry) || leave_out(entry.path()) => {}
-                    Ok(_) if tree.files.len() >= MAX_FILES => tree.cut = true,
+                    Ok(entry) if !entry.file_type().is_some_and(|kind| kind.is_file()) || leave_out(entry.path()) => {}
+                    Ok(_) if tree.files.len() + tree.scripts.len() >= MAX_FILES => tree.cut = true,
+                    Ok(entry) if is_script(entry.path()) => tree.scripts.push(entry.into_path()),
+                    Ok(entry) if !is_python(entry.path()) => {}
                     Ok(entry) => tree.files.push(entry.into_path()),
                     Err(error) => tree.errors.push(error.to_string()),
                 }
             }
         }
-        tree.files.sort();
-        tree.files.dedup();
+        for kind in [&mut tree.files, &mut tree.scripts] {
+            kind.sort();
+            kind.dedup();
+        }
         tree
     }
 
@@ -91,9 +98,18 @@ impl Globs {
     }
 }
 
-fn is_python(entry: &ignore::DirEntry) -> bool {
-    entry.file_type().is_some_and(|kind| kind.is_file())
-        && entry.path().extension().is_some_and(|ending| ending == "py" || ending == "ipynb")
+fn is_python(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "py" || ending == "ipynb")
+}
+
+/// Whether a file is one that starts programs, by its name.
+fn is_script(path: &Path) -> bool {
+    const ENDINGS: &[&str] = &["sh", "bash", "zsh", "slurm", "sbatch", "yml", "yaml", "env", "dockerfile"];
+    const NAMES: &[&str] = &["dockerfile", "containerfile", "makefile"];
+    let text = |part: Option<&std::ffi::OsStr>| part.and_then(|part| part.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let name = text(path.file_name());
+    ENDINGS.contains(&&*text(path.extension()))
+        || NAMES.iter().any(|known| name == *known || name.starts_with(&format!("{known}.")))
 }
 
 /// A folder of installed code: `pyvenv.cfg` is what makes a virtual environment (PEP 405).
@@ -180,6 +196,15 @@ mod tests {
         assert!(tree.errors.is_empty() && !tree.cut);
         let without = Tree::below(&[folder.path().to_owned()], |path| path.ends_with("lib/model.py"));
         assert_eq!(names(&without, folder.path()), ["train.py"]);
+    }
+
+    #[test]
+    fn what_starts_programs_is_kept_apart() {
+        let folder = made(&["run.sh", "a.py", "docker/Dockerfile.gpu", "ci/job.yml", "notes.md", "shell.py"]);
+        let tree = Tree::below(&[folder.path().to_owned(), folder.path().join("run.sh")], |path| path.ends_with("job.yml"));
+        assert_eq!(names(&tree, folder.path()), ["a.py", "shell.py"]);
+        let scripts = Tree { files: tree.scripts, ..Tree::default() };
+        assert_eq!(names(&scripts, folder.path()), ["docker/Dockerfile.gpu", "run.sh"]);
     }
 
     #[test]

@@ -38,6 +38,11 @@ impl Rules {
             && !self.ignore.iter().any(|id| is_meant(id, finding.cause))
     }
 
+    /// Whether anything was asked for by name.
+    pub fn want_hints(&self) -> bool {
+        !self.select.is_empty()
+    }
+
     /// Whether a file is not to be looked at.
     pub fn leave_out(&self, path: &Path) -> bool {
         self.exclude.matches(path)

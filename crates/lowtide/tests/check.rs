@@ -237,3 +237,13 @@ fn the_audit_tells_who_moves_data_and_who_only_notes_the_device() {
     let output = lowtide(folder.path(), &["--audit", "datasets", "--format", "sarif", "."]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
 }
+
+#[test]
+fn a_setting_in_a_script_is_told_where_it_is_asked_for() {
+    let folder = project(&[("run.sh", "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n"), ("a.py", "x = 1\n")]);
+    let asked = lowtide(folder.path(), &["--select", "LT504", "."]);
+    assert_eq!(asked.status.code(), Some(1));
+    assert!(text(&asked.stdout).contains("run.sh:1"), "{}", text(&asked.stdout));
+    let plain = lowtide(folder.path(), &["."]);
+    assert_eq!(plain.status.code(), Some(0), "{}", text(&plain.stdout));
+}

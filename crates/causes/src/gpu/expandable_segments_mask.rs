@@ -1,10 +1,13 @@
 //! LT504: `expandable_segments` is set to hide a leak.
 
-use crate::{Cause, Fix, Language, Severity};
+use std::path::PathBuf;
+
+use crate::{Cause, Finding, Fix, Language, Severity};
 use lowtide_lint::ask::{given, last_name, says};
 use lowtide_lint::check::{Check, Confidence, Hit};
+use lowtide_lint::feeds::Site;
 use lowtide_lint::model::{Expr, Ranged};
-use lowtide_lint::program::FileId;
+use lowtide_lint::program::{FileId, Files};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -30,14 +33,35 @@ pub(crate) const CAUSE: Cause = Cause {
     rule: Some(rule),
 };
 
+const SETTING: &str = "expandable_segments:True";
+const WHAT: &str = "`expandable_segments` helps against fragmentation only: allocated memory that rises goes on rising";
+
+/// The same in what starts programs: lines of shell scripts, Dockerfiles and YAML that set it. What stands behind a `#` is said,
+/// not done.
+pub(crate) fn in_scripts(files: &dyn Files, scripts: &[PathBuf]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for path in scripts {
+        let Ok(bytes) = files.read(path) else { continue };
+        let text = String::from_utf8_lossy(&bytes);
+        for (line, at) in text.lines().zip(1..) {
+            let code = line.split(" #").next().unwrap_or_default();
+            let set = code.find("ALLOC_CONF").and_then(|name| code[name..].find(SETTING).map(|value| name + value));
+            let Some(column) = set.filter(|_| !code.trim_start().starts_with('#')) else { continue };
+            let ignored = line
+                .split_once("lowtide: ignore")
+                .is_some_and(|(_, ids)| !ids.starts_with('[') || ids.contains(CAUSE.id) || ids.contains(CAUSE.name));
+            let column = code[..column].chars().count() + 1;
+            let site = Site { file: path.clone(), cell: None, line: at, column, text: line.trim().chars().take(300).collect() };
+            found.push(Finding { cause: &CAUSE, site, what: WHAT.to_owned(), confidence: Confidence::Low, ignored, fix: None });
+        }
+    }
+    found
+}
+
 /// The setting, wherever the program makes it. No source shows whether it hides anything: it is a hint.
 fn rule(check: &Check) -> Vec<Hit> {
-    let hit = |file: FileId, offset| {
-        Hit::new(file, offset)
-            .saying("`expandable_segments` helps against fragmentation only: allocated memory that rises goes on rising")
-            .with(Confidence::Low)
-    };
-    let is_on = |value: &Expr| says(value, "expandable_segments:True");
+    let hit = |file: FileId, offset| Hit::new(file, offset).saying(WHAT).with(Confidence::Low);
+    let is_on = |value: &Expr| says(value, SETTING);
     let mut hits = Vec::new();
     for (file, model) in check.files() {
         let by_key = model.assigns.iter().filter(|assign| {
@@ -61,4 +85,27 @@ fn rule(check: &Check) -> Vec<Hit> {
         hits.extend(by_dictionary.map(|call| hit(file, call.call.start())));
     }
     hits
+}
+
+#[cfg(test)]
+mod tests {
+    use lowtide_lint::program::InMemory;
+
+    use super::*;
+
+    #[test]
+    fn scripts_that_set_it_are_found_and_comments_are_not() {
+        let text = "#!/bin/sh\nexport PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n\
+                    # PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n\
+                    python a.py # PYTORCH_ALLOC_CONF=expandable_segments:True\n\
+                    ENV PYTORCH_ALLOC_CONF=a:1,expandable_segments:True # lowtide: ignore[LT504] measured\n\
+                    echo expandable_segments:True\nPYTORCH_ALLOC_CONF=expandable_segments:False\n  \
+                    PYTORCH_ALLOC_CONF: \"expandable_segments:True\"\n";
+        let path = PathBuf::from("run.sh");
+        let files = InMemory([(path.clone(), text.as_bytes().to_vec())].into());
+        let found = in_scripts(&files, &[path, PathBuf::from("nowhere.sh")]);
+        let lines: Vec<_> = found.iter().map(|one| (one.site.line, one.ignored)).collect();
+        assert_eq!(lines, [(2, false), (5, true), (8, false)]);
+        assert_eq!(found[0].site.column, 32);
+    }
 }

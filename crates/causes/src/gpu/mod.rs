@@ -4,7 +4,7 @@ mod auxiliary_batch_too_large;
 pub(crate) mod dataset_to_device;
 mod device_in_getitem;
 mod device_noted_only;
-mod expandable_segments_mask;
+pub(crate) mod expandable_segments_mask;
 mod reserved_not_allocated;
 mod splits_moved_wholesale;
 

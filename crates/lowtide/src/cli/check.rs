@@ -86,7 +86,10 @@ pub fn check(args: &Args) -> Result<u8, Failure> {
     if args.fix.any() && fix(args.fix, &input, &parts, &rules)? {
         return Ok(exit::DONE);
     }
-    let checked = lowtide_causes::check_parts(&*input.files, &parts);
+    let mut checked = lowtide_causes::check_parts(&*input.files, &parts);
+    if rules.want_hints() {
+        checked.findings.extend(lowtide_causes::check_scripts(&*input.files, &input.tree.scripts));
+    }
     checked.errors.iter().for_each(|error| say(&error.to_string()));
     let files = input.tree.files.len();
     let mut report = report(&checked, files, &rules);
