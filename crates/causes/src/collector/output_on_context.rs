@@ -51,7 +51,12 @@ fn rule(check: &Check) -> Vec<Hit> {
                     "torch.autograd.Function" | "torch.autograd.function.Function" | "torch.autograd.function.InplaceFunction"
                 )
             };
-            if output && check.has_base(ClassId { file, scope: class }, is_function) {
+            // `del ctx.y` in `backward` breaks the circle.
+            let dropped = model.deletes.iter().any(|delete| {
+                matches!(delete.target, Expr::Attribute(each) if each.attr.as_str() == target.attr.as_str())
+                    && model.method_of(delete.scope).is_some_and(|(of, _)| of == class)
+            });
+            if output && !dropped && check.has_base(ClassId { file, scope: class }, is_function) {
                 let what = format!("`{context}.{}` holds the output of its own graph: a circle that nothing frees", target.attr);
                 hits.push(Hit::new(file, assign.target.start()).saying(what));
             }

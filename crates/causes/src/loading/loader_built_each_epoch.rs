@@ -57,7 +57,7 @@ fn rule(check: &Check) -> Vec<Hit> {
         }
         for put in check.puts(file, model) {
             if is_with_workers(check, file, put.scope, put.value, 3)
-                && check.long_loop(file, put.block).is_some()
+                && check.training_loop(file, put.block).is_some()
                 && check.containers.outlives(file, put.scope, put.block, put.container)
                 && !check
                     .containers

@@ -58,12 +58,19 @@ fn rule(check: &Check) -> Vec<Hit> {
         for name in check.sample_attributes(class) {
             let places = check.flow.classes.ancestors(class).iter().map(|class| Place::Attribute(*class, name));
             let assigned: Vec<_> = places.flat_map(|place| check.flow.assigned(place).copied().collect::<Vec<_>>()).collect();
-            let of_objects = assigned.into_iter().find(|(file, assign)| {
-                assign.how == Bound::Whole
-                    && own(*file)
-                    && (holds_objects(check, *file, assign.scope, assign.value, MAX_LOOKS)
-                        || is_filled(check, *file, assign.scope, assign.target))
-            });
+            // What some caller gives tells little of what all do.
+            let find = |callers| {
+                assigned.iter().copied().find(|(file, assign)| {
+                    assign.how == Bound::Whole
+                        && own(*file)
+                        && (holds_objects(check, *file, assign.scope, assign.value, MAX_LOOKS, callers)
+                            || is_filled(check, *file, assign.scope, assign.target))
+                })
+            };
+            let (of_objects, confidence) = match find(false) {
+                Some(found) => (Some(found), confidence),
+                None => (find(true), Confidence::Low),
+            };
             let Some((file, assign)) = of_objects else { continue };
             let what = format!(
                 "`self.{name}` is a list of Python objects that workers read: each comes to have a copy of its own, page by page"
@@ -79,9 +86,9 @@ fn rule(check: &Check) -> Vec<Hit> {
 }
 
 /// Whether a value is a list or dictionary of many Python objects.
-fn holds_objects<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: &'p Expr, looks: usize) -> bool {
+fn holds_objects<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: &'p Expr, looks: usize, callers: bool) -> bool {
     let Some(looks) = looks.checked_sub(1) else { return false };
-    let inner = |value: &'p Expr| holds_objects(check, file, scope, value, looks);
+    let inner = |value: &'p Expr| holds_objects(check, file, scope, value, looks, callers);
     let made = |element: &'p Expr, generators: &'p [Comprehension]| {
         generators.iter().any(|generator| check.is_long(file, scope, &generator.iter)) && is_object(check, file, scope, element)
     };
@@ -110,14 +117,13 @@ fn holds_objects<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value:
             }
         }
         Expr::Name(_) => {
+            let others = if callers { given_by_callers(check, file, scope, value) } else { Vec::new() };
             is_filled(check, file, scope, value)
                 || check
                     .values(file, scope, value)
                     .into_iter()
-                    .any(|(file, scope, value)| holds_objects(check, file, scope, value, looks))
-                || given_by_callers(check, file, scope, value)
-                    .into_iter()
-                    .any(|(file, scope, value)| holds_objects(check, file, scope, value, looks))
+                    .chain(others)
+                    .any(|(file, scope, value)| holds_objects(check, file, scope, value, looks, callers))
         }
         _ => false,
     }

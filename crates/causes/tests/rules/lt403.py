@@ -120,3 +120,10 @@ def dropped(net, rows):
         last.append(feed)
         net(next(feed)).sum().backward()
         last.clear()
+
+
+def for_each_check(net, sets):
+    checks = []
+    for rows in sets:
+        checks.append(DataLoader(rows, num_workers=2))
+    return checks
