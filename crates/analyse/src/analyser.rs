@@ -14,6 +14,7 @@ use crate::looks::Looks;
 use crate::marks::Marks;
 use crate::pyramid::Pyramid;
 use crate::series::Store;
+use crate::suspicion::{Suspicion, suspicion};
 use crate::{explain, hypotheses, roles, summary};
 
 /// Takes a run's events in order and gives a report at any time.
@@ -138,9 +139,19 @@ impl Analyser {
     /// The report by what was seen so far.
     #[must_use]
     pub fn report(&self) -> Report {
+        self.report_on(&self.assessment())
+    }
+
+    /// The same, and which process should be looked into, whether or not anything can be claimed of it yet.
+    #[must_use]
+    pub fn review(&self) -> (Report, Option<Suspicion>) {
         let assessment = self.assessment();
-        let mut findings = explain::findings(self, &assessment);
-        let verdict = explain::verdict(self, &assessment);
+        (self.report_on(&assessment), suspicion(self, &assessment))
+    }
+
+    fn report_on(&self, assessment: &Assessment) -> Report {
+        let mut findings = explain::findings(self, assessment);
+        let verdict = explain::verdict(self, assessment);
         if let Some(killed) = self.killed() {
             findings.insert(0, killed);
         }
@@ -161,19 +172,19 @@ impl Analyser {
             verdict,
             summary: String::new(),
             findings,
-            processes: roles::processes(self, &assessment),
-            roles: roles::roles(self, &assessment),
+            processes: roles::processes(self, assessment),
+            roles: roles::roles(self, assessment),
             expectations: Vec::new(),
             limits: self.limits.all(),
             cycles: watched.filter(|j| j.excursions.period_s > 0.0).map_or(0, |j| j.excursions.count as u64),
             duration_s: (self.last_s - self.first_s).max(0.0),
-            detectable_bytes_per_second: self.detectable(&assessment),
-            more_seconds_needed: if verdict == Verdict::Undecided { more_seconds(&assessment) } else { 0.0 },
+            detectable_bytes_per_second: self.detectable(assessment),
+            more_seconds_needed: if verdict == Verdict::Undecided { more_seconds(assessment) } else { 0.0 },
             progress: self.marks.progress(&who),
             phases: self.marks.phases(&who),
             epochs: self.marks.epochs(&who),
             nodes: self.marks.nodes(&who),
-            hypotheses: hypotheses::weigh(self, &assessment),
+            hypotheses: hypotheses::weigh(self, assessment),
             cost: self.cost_report(),
             sampling: self.sampling(),
             blind_spots: self.blind_spots.clone(),

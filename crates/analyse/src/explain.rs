@@ -109,14 +109,14 @@ fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding
     finding.evidence = evidence(run, first);
     if unit == "bytes" {
         marks::finding::complete(run, assessment, group, &mut finding);
-        looks::complete(run, group, &mut finding);
-        // Where the line that adds to it is known, it is known that nothing limits it.
-        if judged.outcome == Outcome::Leaking && finding.site.is_none() {
-            let span = Seconds(judged.until_s - judged.since_s);
-            finding
-                .evidence
-                .push(format!("what fills up evenly to a bound, and takes longer than {span}, looks the same until then"));
-        }
+    }
+    looks::complete(run, group, &mut finding);
+    // Where the line that adds to it is known, it is known that nothing limits it.
+    if unit == "bytes" && judged.outcome == Outcome::Leaking && finding.site.is_none() {
+        let span = Seconds(judged.until_s - judged.since_s);
+        finding
+            .evidence
+            .push(format!("what fills up evenly to a bound, and takes longer than {span}, looks the same until then"));
     }
     if unit == "bytes" && matches!(first.kind, Kind::Anonymous | Kind::Shmem | Kind::Processes) {
         let above = run.store().tree.memory().last().unwrap_or(0.0) - run.tree_floor();

@@ -114,7 +114,7 @@ fn in_training(judged: Judged, windows: &[Window], ask: Ask, line: Option<&Line>
         return trained;
     }
     let doubt = "it grew before the first step; whether training goes on with it cannot be told yet";
-    Judged { outcome: Outcome::Unclear, doubt, more_s: trained.more_s.max(FEW_S), ..judged }
+    Judged { outcome: Outcome::Unclear, doubt, more_s: trained.more_s.max(FEW_S), rising: trained.rising, ..judged }
 }
 
 fn judge_process(series: &mut Vec<Series>, id: ProcId, track: &Track, line: Option<&Line>, over: bool) {

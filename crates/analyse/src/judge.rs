@@ -70,6 +70,8 @@ pub struct Judged {
     pub peak: f64,
     /// Half of the growth came in one step.
     pub one_step: bool,
+    /// Its rise is significant and large enough to matter, whether or not anything can be claimed of it yet.
+    pub rising: bool,
 }
 
 impl Judged {
@@ -168,6 +170,7 @@ pub fn judge(all: &[Window], ask: Ask) -> Judged {
         return judged;
     }
     if grows(&judged, &trend, &rises, ask) {
+        judged.rising = true;
         if stop.f < STOP_F && !rises.late {
             unclear(&mut judged, "it grew; whether it still does cannot be told yet", 0.3 * span);
             return judged;
@@ -199,6 +202,7 @@ fn empty(windows: &[Window], points: &[Point], excursions: Excursions) -> Judged
         excursions,
         peak: windows.iter().fold(0.0, |peak, w| peak.max(w.high)),
         one_step: false,
+        rising: false,
     }
 }
 

@@ -29,7 +29,9 @@ mod series;
 pub mod shape;
 mod stretch;
 mod summary;
+mod suspicion;
 pub mod trend;
 pub mod trial;
 
 pub use analyser::Analyser;
+pub use suspicion::Suspicion;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use lowtide_model::{Bytes, Finding, Grown, Holder, HolderGrown, Kind, Look, ObjectGrown, ProcId, Seconds, Sort};
+use lowtide_model::{Bytes, Finding, Grown, Holder, HolderGrown, Kind, Look, ObjectGrown, ProcId, Role, Seconds, Sort};
 
 use crate::analyser::Analyser;
 use crate::growth::Series;
@@ -20,6 +20,8 @@ const MATERIAL: f64 = 0.25;
 const PLAUSIBLE: f64 = 3.0;
 /// The share of what grew from which on one sort of memory is all there is to say about it.
 const MOSTLY: f64 = 0.6;
+/// The least share of threads, files or processes that the elements of a holder have to make up: each may hold several.
+const FEW: f64 = 0.05;
 /// Holders beside the first that are worth a word, as a share of the growth.
 const BESIDE: f64 = 0.1;
 
@@ -27,6 +29,8 @@ const BESIDE: f64 = 0.1;
 #[derive(Debug, Default)]
 pub struct Looks {
     by_process: BTreeMap<ProcId, Grown>,
+    /// When each process was looked into last without anything to compare with, seconds.
+    first_s: BTreeMap<ProcId, f64>,
     /// How many there were.
     count: u64,
     /// How long they held processes up, all together, microseconds.
@@ -48,6 +52,8 @@ impl Looks {
         if let Some(grown) = look.grown.as_ref().filter(|grown| grown.seconds.is_finite() && grown.seconds > 0.0) {
             // The newest has been over the longest time.
             self.by_process.insert(look.id, grown.clone());
+        } else if look.objects > 0 {
+            self.first_s.insert(look.id, look.t_s);
         }
     }
 
@@ -67,14 +73,82 @@ impl Looks {
     }
 }
 
-/// Names who holds the growth that a finding is about, or says what sort of memory it is that nobody holds.
+/// Names who holds the growth that a finding is about, or says what sort of memory it is that nobody holds, or why neither is known.
 pub fn complete(run: &Analyser, group: &[&Series], finding: &mut Finding) {
-    let looked = group.iter().find_map(|series| Some((series, run.looks().by_process.get(&series.process?)?)));
-    let Some((series, grown)) = looked else { return };
-    if series.copied || !matches!(series.kind, Kind::Anonymous | Kind::Shmem) {
+    let Some((series, id, grown)) = group.iter().find_map(|series| looked(run, series)) else {
+        finding.evidence.extend(unlooked(run, group));
         return;
+    };
+    match series.kind {
+        Kind::Processes | Kind::Fds | Kind::Threads => name_opener(series, grown, finding),
+        Kind::Anonymous | Kind::Shmem if !series.copied => {
+            if series.process.is_none() && series.role.is_some() {
+                let pid = run.store().tracks.get(&id).map_or(0, |track| track.process.pid);
+                finding.evidence.push(format!("each grows a little; one of them was looked into, pid {pid}"));
+            }
+            name_holder(series, grown, finding);
+        }
+        _ => {}
     }
+}
+
+/// The comparison that tells of a series: of its own process, of one of its role, or of a process that starts others.
+fn looked<'a>(run: &'a Analyser, series: &'a Series) -> Option<(&'a Series, ProcId, &'a Grown)> {
+    let by_process = &run.looks().by_process;
+    let of_role = |id: &ProcId| run.store().tracks.get(id).is_some_and(|track| Some(track.process.role) == series.role);
+    let (id, grown) = match (series.process, series.role, series.kind) {
+        (Some(id), _, _) => (id, by_process.get(&id)?),
+        (None, Some(_), _) => by_process.iter().find(|(id, _)| of_role(id)).map(|(id, grown)| (*id, grown))?,
+        (None, None, Kind::Processes) => by_process.iter().next().map(|(id, grown)| (*id, grown))?,
+        (None, None, _) => return None,
+    };
+    Some((series, id, grown))
+}
+
+/// Why it is not known who holds it, where that can be told.
+fn unlooked(run: &Analyser, group: &[&Series]) -> Option<String> {
+    let first = group.first()?;
+    let track = run.store().tracks.get(&first.process?)?;
+    let pid = track.process.pid;
+    if track.process.role == Role::Outside {
+        return Some(format!(
+            "who holds it is not known: a process that the run did not start is not looked into unasked; `lowtide heap {pid} --diff 30s` \
+             tells it"
+        ));
+    }
+    let first_s = run.looks().first_s.get(&first.process?).filter(|_| run.over())?;
+    Some(format!("who holds it is not known: it was looked into at {}, and ended before a second look", Seconds(*first_s)))
+}
+
+/// Names who keeps what holds something of the operating system's: threads, files, processes.
+fn name_opener(series: &Series, grown: &Grown, finding: &mut Finding) {
     let expected = series.judged.rate * grown.seconds;
+    let fits = |holder: &&HolderGrown| {
+        let more = holder.len.map_or(0, |[before, now]| now.saturating_sub(before)) as f64;
+        !holder.bounded && !holder.opens.is_empty() && (FEW..=PLAUSIBLE).contains(&(more / expected))
+    };
+    let opened = match series.kind {
+        Kind::Threads => "threads",
+        Kind::Processes => "processes",
+        _ => "files",
+    };
+    let mut fitting: Vec<&HolderGrown> = grown.holders.iter().filter(fits).collect();
+    fitting.sort_by_key(|holder| holder.opens != opened);
+    let Some(first) = fitting.first().filter(|first| first.opens == opened || series.kind == Kind::Fds) else { return };
+    let more = first.len.map_or(0, |[before, now]| now.saturating_sub(before));
+    finding.evidence.push(format!(
+        "two looks {} apart: {} has {more} more elements, which hold {}; {expected:.0} more {} are expected in that time",
+        Seconds(grown.seconds),
+        first.name,
+        first.opens,
+        finding.resource
+    ));
+    blame(first, grown, more as f64 / expected, finding);
+}
+
+/// Names who holds memory.
+fn name_holder(series: &Series, grown: &Grown, finding: &mut Finding) {
+    let expected = series.judged.rate / f64::from(series.members.max(1)) * grown.seconds;
     if expected <= 0.0 {
         return;
     }
@@ -114,20 +188,24 @@ pub fn complete(run: &Analyser, group: &[&Series], finding: &mut Finding) {
     {
         finding.kind = Some(kind);
     }
-    finding.objects.clone_from(&first.objects);
-    finding.site.clone_from(&first.site);
-    finding.cause = Some(first.cause.clone()).filter(|cause| !cause.is_empty());
-    finding.why = Some(first.why.clone()).filter(|why| !why.is_empty());
+    blame(first, grown, share(first), finding);
+}
+
+fn blame(holder: &HolderGrown, grown: &Grown, explains: f64, finding: &mut Finding) {
+    finding.objects.clone_from(&holder.objects);
+    finding.site.clone_from(&holder.site);
+    finding.cause = Some(holder.cause.clone()).filter(|cause| !cause.is_empty());
+    finding.why = Some(holder.why.clone()).filter(|why| !why.is_empty());
     finding.holder = Some(Holder {
-        path: first.path.clone(),
-        name: first.name.clone(),
-        file: first.file.clone(),
-        line: first.line,
-        kind: first.kind.clone(),
-        length: first.len,
-        bytes_delta: first.bytes,
+        path: holder.path.clone(),
+        name: holder.name.clone(),
+        file: holder.file.clone(),
+        line: holder.line,
+        kind: holder.kind.clone(),
+        length: holder.len,
+        bytes_delta: holder.bytes,
         seconds: grown.seconds,
-        explains: share(first),
+        explains,
     });
 }
 

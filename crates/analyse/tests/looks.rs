@@ -4,7 +4,8 @@ mod common;
 
 use lowtide_analyse::Analyser;
 use lowtide_model::{
-    Event, Finding, Grown, HolderGrown, Kind, Look, ObjectGrown, PartGrown, ProcId, ProcSample, Report, Site, Sort, Tick, Verdict,
+    Event, ExitStatus, Finding, Grown, HolderGrown, Kind, Look, Note, NoteKind, ObjectGrown, PartGrown, ProcId, ProcSample,
+    Process, Report, Role, RunEnd, Site, Sort, Tick, Verdict,
 };
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -26,6 +27,102 @@ fn holder(name: &str, mib: f64) -> HolderGrown {
         site: Some(Site { file: "train.py".into(), line: 9, column: None, text: format!("{name}.append(x)") }),
         ..HolderGrown::default()
     }
+}
+
+/// What a run of 90 s says that does at each second what `sample` says of it, after these looks.
+fn made(processes: &[Process], looks: &[Look], sample: impl Fn(ProcId, u32) -> ProcSample) -> Analyser {
+    let mut analyser = Analyser::new();
+    analyser.push(&Event::Start(common::info(&["python", "train.py"])));
+    processes.iter().for_each(|process| analyser.push(&Event::Process(process.clone())));
+    for t in 0..90 {
+        looks.iter().filter(|look| look.t_s as u32 == t).for_each(|look| analyser.push(&Event::Look(look.clone())));
+        let procs = processes.iter().map(|process| sample(process.id, t)).collect();
+        analyser.push(&Event::Tick(Tick { t_s: f64::from(t) + 0.1, procs, system: None, cgroups: Vec::new() }));
+    }
+    analyser
+}
+
+fn look(t_s: f64, id: u32, grown: Option<Grown>) -> Look {
+    Look { t_s, id: ProcId(id), copied: false, pause_us: 40_000, objects: 9, grown }
+}
+
+fn process(id: u32, role: Role) -> Process {
+    Process { role, ..common::trainer(id, 7 + id, 1, -100.0, None) }
+}
+
+#[test]
+fn who_keeps_open_files_is_named_by_their_number() {
+    let opener =
+        |opens: &str, more: u64| HolderGrown { opens: opens.into(), len: Some([10, 10 + more]), ..holder("writers", 0.01) };
+    let run = |holder: HolderGrown| {
+        let looks =
+            [look(40.0, 0, None), look(60.0, 0, Some(Grown { seconds: 20.0, holders: vec![holder], ..Grown::default() }))];
+        let sample = |id, t| ProcSample { anon: 100 << 20, fds: Some(20 + 2 * t), ..ProcSample::empty(id) };
+        made(&[process(0, Role::Trainer)], &looks, sample).report()
+    };
+    // Forty more in that time, two for each element.
+    let found = run(opener("files", 20));
+    let finding = leak(&found);
+    assert_eq!((finding.kind, finding.holder.as_ref().map(|held| held.name.as_str())), (Some(Kind::Fds), Some("writers")));
+    for other in [opener("", 20), opener("files", 500), opener("files", 1), HolderGrown { bounded: true, ..opener("files", 20) }]
+    {
+        assert_eq!(leak(&run(other.clone())).holder, None, "{other:?}");
+    }
+}
+
+#[test]
+fn of_a_role_that_grows_thinly_one_is_looked_into() {
+    // Eight workers, 12 KiB a second each: none of them by itself is worth a verdict for minutes.
+    let workers: Vec<Process> = (1..9).map(|id| process(id, Role::DataloaderWorker)).collect();
+    let sample = |id, t| ProcSample { anon: (100 << 20) + u64::from(t) * (12 << 10), ..ProcSample::empty(id) };
+    let analyser = made(&workers, &[], sample);
+    let (report, suspicion) = analyser.review();
+    let suspicion = suspicion.unwrap_or_else(|| panic!("somebody: {report:#?}"));
+    assert!(suspicion.claimed && (1..9).contains(&suspicion.id.0), "{suspicion:?}");
+    let grown = Grown { seconds: 20.0, total: 1 << 20, holders: vec![holder("log", 0.2)], ..Grown::default() };
+    let looks = [look(40.0, 3, None), look(60.0, 3, Some(grown))];
+    let found = made(&workers, &looks, sample).report();
+    let finding = leak(&found);
+    assert_eq!(finding.holder.as_ref().map(|held| held.name.as_str()), Some("log"), "{finding:?}");
+    assert!(finding.evidence.iter().any(|said| said.contains("pid 10")), "{:?}", finding.evidence);
+}
+
+#[test]
+fn a_process_is_suspected_before_anything_is_claimed_and_never_without_growth() {
+    let at = |seconds: u32, rate: f64| {
+        let mut analyser = Analyser::new();
+        common::start(-100.0).iter().for_each(|event| analyser.push(event));
+        for t in 0..seconds {
+            let anon = (100.0 + rate * f64::from(t)) * MIB + f64::from(t % 3) * 4096.0;
+            let sample = ProcSample { anon: anon as u64, ..ProcSample::empty(ProcId(0)) };
+            analyser.push(&Event::Tick(Tick { t_s: f64::from(t) + 0.1, procs: vec![sample], system: None, cgroups: Vec::new() }));
+        }
+        analyser.review()
+    };
+    let (report, suspicion) = at(13, 2.0);
+    assert_eq!((report.verdict, suspicion.map(|one| (one.pid, one.claimed))), (Verdict::Undecided, Some((7, false))));
+    let (report, suspicion) = at(60, 2.0);
+    assert_eq!((report.verdict, suspicion.map(|one| one.claimed)), (Verdict::LikelyLeak, Some(true)));
+    for seconds in [3, 13, 30, 60] {
+        assert_eq!(at(seconds, 0.0).1, None);
+    }
+}
+
+#[test]
+fn why_nobody_is_named_is_said() {
+    let sample = |id: ProcId, t| ProcSample { anon: (100 << 20) + u64::from(t) * (1 << 20), ..ProcSample::empty(id) };
+    let mut once = made(&[process(0, Role::Trainer)], &[look(40.0, 0, None)], sample);
+    let end = RunEnd { t_s: 90.0, status: ExitStatus::Code(0), reason: String::new(), oom_kills: 0 };
+    once.push(&Event::End(end));
+    let report = once.report();
+    assert!(leak(&report).evidence.iter().any(|said| said.contains("before a second look")), "{:?}", leak(&report).evidence);
+    let level = |id: ProcId, t| if id.0 == 0 { sample(id, 0) } else { sample(id, t) };
+    let mut beside = made(&[process(0, Role::Trainer), process(1, Role::Outside)], &[], level);
+    let text = "it is linked".to_owned();
+    beside.push(&Event::Note(Note { t_s: 90.0, kind: NoteKind::Linked, text, process: Some(ProcId(1)) }));
+    let (report, suspicion) = beside.review();
+    assert!(leak(&report).evidence.iter().any(|said| said.contains("lowtide heap 8")), "{:?}", leak(&report).evidence);
+    assert_eq!(suspicion, None);
 }
 
 /// A run of 90 s that grows by so many MiB per second, and two looks into it.

@@ -54,7 +54,7 @@ fn assert_named(output: &Output, report: &Value, looks: &[Look]) {
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(7), &b"trained\n"[..]), "{}", common::text(&output.stderr));
     let finding = &report["findings"][0];
     assert!(["leak", "likely_leak"].contains(&report["verdict"].as_str().unwrap()), "{report:#}");
-    assert_eq!(finding["holder"]["name"], "trainer.history", "{finding:#} {}", report["blind_spots"]);
+    assert_eq!(finding["holder"]["name"], "trainer.history", "{finding:#} {} {looks:?}", report["blind_spots"]);
     assert_eq!(finding["objects"][0]["type"], "bytearray");
     let line = PROGRAM.lines().position(|line| line.contains("append")).unwrap() + 1;
     assert_eq!((finding["site"]["file"].as_str(), finding["site"]["line"].as_u64()), (Some("train.py"), Some(line as u64)));

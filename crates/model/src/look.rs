@@ -96,6 +96,9 @@ pub struct HolderGrown {
     /// The line that adds to it, where one was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<Site>,
+    /// What its elements hold of the operating system's, in a word: threads, files, processes; empty where nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub opens: String,
     /// The source keeps it from growing for ever.
     #[serde(default)]
     pub bounded: bool,

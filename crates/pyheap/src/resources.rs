@@ -5,16 +5,21 @@ use crate::census::Census;
 use crate::types::{Kind, Type, flags};
 use crate::visit::{self, Label, Sink};
 use crate::walk::ObjectId;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 /// Elements of a container that are looked at, the last ones.
 const ELEMENTS: usize = 8;
+/// References between an element and what it holds, and objects that are looked at on the way.
+const DEPTH: usize = 3;
+const MOST: usize = 64;
+/// References of one object on the way.
+const ATTRIBUTES: usize = 64;
 
-/// Classes, by the names that CPython gives them, and what their instances hold.
+/// Classes, by the names that CPython gives them, and what their instances hold; what brings others of these with it goes first.
 const CLASSES: [(&str, &str); 9] = [
-    ("threading.Thread", "threads"),
     ("multiprocessing.process.BaseProcess", "processes"),
     ("subprocess.Popen", "processes"),
+    ("threading.Thread", "threads"),
     ("_socket.socket", "sockets"),
     ("_io.FileIO", "files"),
     ("_io.BufferedReader", "files"),
@@ -24,43 +29,55 @@ const CLASSES: [(&str, &str); 9] = [
 ];
 
 impl Census {
-    /// What the last elements of a container hold of the operating system's, in a word; looked for in the elements themselves
-    /// and in tuples, lists and dicts among them.
+    /// What the last elements of a container hold of the operating system's, in a word; looked for in the elements themselves,
+    /// in tuples, lists and dicts among them, and in the attributes of instances.
     #[must_use]
     pub fn opens(&self, container: ObjectId) -> Option<&'static str> {
         let (kind, address) = self.met(container)?;
         kind.kind.is_container().then_some(())?;
-        self.last_held(kind, address).into_iter().find_map(|(kind, address)| {
-            let inside = || self.last_held(kind, address).into_iter().find_map(|(kind, _)| self.resource(kind));
-            self.resource(kind).or_else(|| if is_plain(kind) { inside() } else { None })
-        })
+        let mut next: VecDeque<_> = self.last_held(kind, address, ELEMENTS).into_iter().map(|found| (found, 0)).collect();
+        let (mut seen, mut best) = (HashSet::new(), None);
+        while let Some(((kind, address), depth)) = next.pop_front() {
+            if let Some(rank) = self.resource(kind) {
+                best = Some(best.map_or(rank, |best: usize| best.min(rank)));
+            } else if depth < DEPTH && seen.len() < MOST && may_hold(kind) && seen.insert(address) {
+                next.extend(self.last_held(kind, address, ATTRIBUTES).into_iter().map(|found| (found, depth + 1)));
+            }
+        }
+        best.and_then(|rank| CLASSES.get(rank)).map(|(_, what)| *what)
     }
 
-    fn resource(&self, class: &Type) -> Option<&'static str> {
+    /// The position of its class.
+    fn resource(&self, class: &Type) -> Option<usize> {
         let bases = bases(self, class);
-        CLASSES.iter().find(|(name, _)| bases.iter().any(|base| base == name)).map(|(_, what)| *what)
+        CLASSES.iter().position(|(name, _)| bases.iter().any(|base| base == name))
     }
 
     /// The last objects that an object refers to.
-    fn last_held(&self, kind: &Type, address: u64) -> Vec<(&Type, u64)> {
-        let mut last = Last(VecDeque::new());
+    fn last_held(&self, kind: &Type, address: u64, most: usize) -> Vec<(&Type, u64)> {
+        let mut last = Last { held: VecDeque::new(), most };
         visit::visit(self.reader(), kind, address, &mut last);
         let class = |object: u64| self.types().get(self.types().find(self.reader().type_of(object)?)?);
-        last.0.into_iter().filter_map(|object| Some((class(object)?, object))).collect()
+        last.held.into_iter().filter_map(|object| Some((class(object)?, object))).collect()
     }
 }
 
-fn is_plain(kind: &Type) -> bool {
-    matches!(kind.kind, Kind::Tuple | Kind::List | Kind::Dict) && !kind.has(flags::HEAPTYPE)
+/// Whether what an object refers to is its own: of plain containers and of instances of classes. What a function, a module or a
+/// class refers to is not.
+fn may_hold(kind: &Type) -> bool {
+    matches!(kind.kind, Kind::Tuple | Kind::List | Kind::Dict) || kind.has(flags::HEAPTYPE) && kind.kind == Kind::Other
 }
 
-struct Last(VecDeque<u64>);
+struct Last {
+    held: VecDeque<u64>,
+    most: usize,
+}
 
 impl Sink for Last {
     fn edge(&mut self, target: u64, label: Label) {
         if label != Label::Key {
-            self.0.truncate(ELEMENTS - 1);
-            self.0.push_front(target);
+            self.held.truncate(self.most - 1);
+            self.held.push_front(target);
         }
     }
 

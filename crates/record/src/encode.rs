@@ -188,6 +188,7 @@ fn tidy_look(look: &Look) -> Look {
     let holder = |holder: &HolderGrown| HolderGrown {
         path: holder.path.iter().take(MOST_STEPS).map(|step| cut_to(step, MAX_STEP)).collect(),
         name: cut_to(&holder.name, MAX_STEP),
+        opens: cut_to(&holder.opens, MAX_STEP),
         file: cut_to(&holder.file, MAX_STEP),
         kind: cut_to(&holder.kind, MAX_STEP),
         objects: holder.objects.iter().take(MOST_OBJECTS).cloned().collect(),

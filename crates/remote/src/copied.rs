@@ -99,11 +99,20 @@ const OBJECT: Duration = Duration::from_nanos(300);
 /// machine), and a training step writes to a good part of its memory: a quarter is taken.
 const MEBIBYTE: Duration = Duration::from_micros(400);
 
+fn times(unit: Duration, count: u64) -> Duration {
+    Duration::from_nanos((unit.as_nanos() as u64).saturating_mul(count))
+}
+
+/// How long a stop is predicted to take, for so many objects.
+#[must_use]
+pub fn held(objects: u64) -> Duration {
+    times(OBJECT, objects)
+}
+
 /// Which of the two is predicted to hold it up less, and for how long, for so many objects and resident bytes.
 #[must_use]
 pub fn shorter(objects: u64, resident: u64) -> (How, Duration) {
-    let times = |unit: Duration, count: u64| Duration::from_nanos((unit.as_nanos() as u64).saturating_mul(count));
-    let (stop, copy) = (times(OBJECT, objects), times(MEBIBYTE, resident >> 20));
+    let (stop, copy) = (held(objects), times(MEBIBYTE, resident >> 20));
     if copy < stop { (How::Copy, copy) } else { (How::Stop, stop) }
 }
 

@@ -332,6 +332,12 @@ impl Line {
         (live.grows() && live.rate > 0.0).then_some(live.rate)
     }
 
+    /// The same, where that is not certain enough to be claimed yet.
+    pub fn live_may_rise(&self) -> Option<f64> {
+        let live = self.live();
+        ((live.grows() || live.rising) && live.rate > 0.0).then_some(live.rate)
+    }
+
     /// Growth of what is free inside the C heap, per second.
     pub fn hole_growth(&self, since_s: f64, until_s: f64) -> Option<f64> {
         low_growth(&self.holes, since_s, until_s)

@@ -6,7 +6,7 @@ use super::context::Contexts;
 use super::ops::{Loss, Op, Ops, name_of};
 use super::{Bound, Kind, Site};
 use crate::flow::{Alias, At, Flow, Place};
-use crate::model::{Block, BlockId, BlockKind, Expr, Ranged, ScopeId, TextSize};
+use crate::model::{Block, BlockId, BlockKind, Expr, Model, Ranged, ScopeId, TextSize};
 use crate::program::FileId;
 
 /// Everything that a bound is read from.
@@ -96,10 +96,11 @@ impl<'p> Bounds<'_, 'p> {
     /// What takes elements out again, where it runs again and again.
     fn emptied(&self, added: &Op<'p, Kind>) -> Option<Bound> {
         let mut maybe = None;
-        for op in self.aliases.iter().flat_map(|alias| at(&self.ops.losses, alias.at)) {
+        for op in self.aliases.iter().flat_map(|alias| self.losses(alias.at)) {
             let model = self.flow.models.of(op.file);
             // Where it is made is no emptying.
             let function = model.function_of(op.scope);
+            let all = matches!(op.what, Loss::All | Loss::Remade);
             let in_init = function.is_some_and(|function| model.scope(function).name() == "__init__");
             let own = matches!(op.at.place, Place::Variable(file, owner, _) if file == op.file && Some(owner) == function)
                 && model.loops(op.block) == 0;
@@ -107,23 +108,32 @@ impl<'p> Bounds<'_, 'p> {
             let begins = op.container.is_some_and(Expr::is_subscript_expr)
                 && at(&self.ops.assigned, op.at).any(|assigned| assigned.offset == op.offset)
                 && (op.file, function) == (added.file, self.flow.models.of(added.file).function_of(added.scope));
-            if in_init || begins || own && op.what == Loss::All || !self.contexts.is_repeated(model, op.file, op.scope, op.block)
-            {
+            if in_init || begins || own && all || !self.contexts.is_repeated(model, op.file, op.scope, op.block) {
                 continue;
             }
             let site = self.site(op.file, op.offset);
             if self.has_ceiling(op, added) {
                 return Some(Bound::Ceiling(site));
             }
-            let conditional = model.blocks_within(op.block).any(|block| block.kind.is_conditional());
+            let conditional = may_never_run(model, op.block);
             // `xs = xs[-10:]` leaves so many, however many there were.
             let cut = op.what == Loss::Some && at(&self.ops.assigned, op.at).any(|assigned| assigned.offset == op.offset);
-            if !conditional && (op.what == Loss::All || cut) {
+            if !conditional && (all || cut) {
                 return Some(Bound::Emptied(site));
             }
             maybe.get_or_insert(Bound::EmptiedIf(site));
         }
         maybe
+    }
+
+    /// What takes elements out of it, or lets go of it with what it lies in, where it lies nowhere else.
+    fn losses(&self, wanted: At<'p>) -> impl Iterator<Item = &Op<'p, Loss>> + use<'_, 'p> {
+        let lies_elsewhere = self.aliases.iter().any(|alias| alias.at.place != wanted.place);
+        let all = self.ops.losses.get(&wanted.place).into_iter().flatten();
+        all.filter(move |op| {
+            let around = op.at.depth < wanted.depth && op.what == Loss::All && !lies_elsewhere;
+            op.at.depth == wanted.depth || around
+        })
     }
 
     /// Whether elements are taken out as soon as there are too many: under a comparison with the length, and under no other
@@ -190,6 +200,31 @@ pub(crate) fn site(flow: &Flow, file: FileId, offset: TextSize) -> Site {
     let text: String = source.line_text(offset).chars().take(super::MAX_TEXT).collect();
     let (cell, line) = source.in_cell(place.line);
     Site { file: source.path().to_owned(), cell, line, column: place.column, text }
+}
+
+/// Whether something stands under a condition that may never be met. One on a remainder is met every so many times.
+pub(super) fn may_never_run(model: &Model<'_>, block: BlockId) -> bool {
+    model.blocks_within(block).any(|block| match block.kind {
+        BlockKind::If(test) => !comes_round(test),
+        kind => kind.is_conditional(),
+    })
+}
+
+/// `n % 100 == 0`, `not n % 100`, `(n + 1) % 100 == 0`: of something that is counted on.
+fn comes_round(test: &Expr) -> bool {
+    let by_number = |each: &Expr| match each {
+        Expr::BinOp(each) => each.op == Operator::Mod && each.right.is_number_literal_expr(),
+        _ => false,
+    };
+    match test {
+        Expr::Compare(each) => {
+            matches!(&*each.ops, [CmpOp::Eq])
+                && by_number(&each.left)
+                && each.comparators.iter().all(Expr::is_number_literal_expr)
+        }
+        Expr::UnaryOp(each) => each.op.is_not() && by_number(&each.operand),
+        _ => false,
+    }
 }
 
 /// What happens to exactly this object.

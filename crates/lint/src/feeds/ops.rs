@@ -39,6 +39,8 @@ impl<'p, What> Op<'p, What> {
 pub(super) enum Loss {
     /// All: `clear()`, `xs = []`, `del xs[:]`.
     All,
+    /// Another one takes its place, which may have old items: `xs = [x]`, `xs = {"a": [], "b": ys}`.
+    Remade,
     /// Some: `pop()`, `del xs[0]`, `xs = xs[-10:]`.
     Some,
 }
@@ -126,9 +128,11 @@ impl<'p> Collector<'_, 'p> {
         if assign.how != Bound::Whole {
             return;
         }
-        if is_fresh(value) {
+        if is_new(value) {
             // `d[k] = []` begins a new one, too; see `Bounds::emptied`.
             self.lose(scope, block, target, Loss::All, offset);
+        } else if self.is_remade(scope, value, target) {
+            self.lose(scope, block, target, Loss::Remade, offset);
         } else if self.is_cut(scope, value, target) {
             self.lose(scope, block, target, Loss::Some, offset);
         } else if self.is_rebuilt(scope, value, target) {
@@ -181,6 +185,20 @@ impl<'p> Collector<'_, 'p> {
                 })
             }
             _ => false,
+        }
+    }
+
+    /// A list or dict that is written out, with nothing of the old one in it.
+    fn is_remade(&self, scope: ScopeId, value: &'p Expr, target: &'p Expr) -> bool {
+        if target.is_subscript_expr() {
+            return false;
+        }
+        match items(value) {
+            Some(mut items) => items.all(|item| match item {
+                Expr::Name(_) => !self.same(scope, item, target),
+                item => is_new(item) || self.is_remade(scope, item, target),
+            }),
+            None => false,
         }
     }
 
@@ -312,6 +330,27 @@ fn adder(expr: &Expr) -> Option<(&Expr, Kind)> {
     let kind = method(attribute.attr.as_str()).filter(|_| attribute.attr.as_str() != "__getitem__")?;
     // `module.add` handed somewhere is a function; a container is told by what else is known of it.
     Some((&attribute.value, kind))
+}
+
+/// A constant, or a container that is written out and has nothing else in it, empty or not.
+fn is_new(value: &Expr) -> bool {
+    let is_constant = |value: &Expr| {
+        matches!(value, Expr::StringLiteral(_) | Expr::NumberLiteral(_) | Expr::BooleanLiteral(_) | Expr::NoneLiteral(_))
+    };
+    is_fresh(value) || items(value).is_some_and(|mut items| items.all(|item| is_constant(item) || is_new(item)))
+}
+
+/// What a container that is written out has in it; nothing of one that spreads another: `[*xs]`, `{**xs}`.
+fn items(value: &Expr) -> Option<Box<dyn Iterator<Item = &Expr> + '_>> {
+    match value {
+        Expr::List(each) => Some(Box::new(each.elts.iter())),
+        Expr::Tuple(each) => Some(Box::new(each.elts.iter())),
+        Expr::Set(each) => Some(Box::new(each.elts.iter())),
+        Expr::Dict(each) if each.items.iter().all(|item| item.key.is_some()) => {
+            Some(Box::new(each.items.iter().map(|item| &item.value)))
+        }
+        _ => None,
+    }
 }
 
 /// A new, empty container.

@@ -146,7 +146,7 @@ fn removed(finder: &Finder, file: FileId, call: &ExprCall) -> Option<Bound> {
             .contains(".remove")
     })?;
     let at = site(finder.flow, loss.file, loss.offset);
-    let conditional = finder.flow.models.of(loss.file).blocks_within(loss.block).any(|block| block.kind.is_conditional());
+    let conditional = super::bounds::may_never_run(finder.flow.models.of(loss.file), loss.block);
     Some(if conditional { Bound::EmptiedIf(at) } else { Bound::Emptied(at) })
 }
 
@@ -187,7 +187,7 @@ fn collector(finder: &Finder) -> Vec<Ranked> {
                     found.push(statement(finder, Kind::CollectorOff, file, call.scope, call.block, call.call.start()));
                 }
                 Some("gc.collect" | "gc.enable") => {
-                    let conditional = model.blocks_within(call.block).any(|block| block.kind.is_conditional());
+                    let conditional = super::bounds::may_never_run(model, call.block);
                     let at = site(finder.flow, file, call.call.start());
                     collected = Some(if conditional { Bound::EmptiedIf(at) } else { Bound::Emptied(at) });
                 }

@@ -56,6 +56,15 @@ pub fn thread_cpu_s() -> f64 {
     seconds_of(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// How many times longer than alone a thread is likely to take: what wants to run on each processor, at least 1.
+pub fn crowd() -> f64 {
+    let mut load = [0.0];
+    // SAFETY: there is room for the one number that is asked for.
+    let known = unsafe { libc::getloadavg(load.as_mut_ptr(), 1) };
+    let processors = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
+    if known == 1 { (load[0] / processors).max(1.0) } else { 1.0 }
+}
+
 /// Seconds that the machine has slept since boot.
 fn suspended_s() -> f64 {
     seconds_of(libc::CLOCK_BOOTTIME) - seconds_of(libc::CLOCK_MONOTONIC)

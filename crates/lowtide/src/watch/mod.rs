@@ -360,7 +360,7 @@ impl Watch {
 
     fn review(&mut self, now_s: f64) {
         self.reviewed_s = now_s;
-        let Ok(mut report) = guarded(|| self.analyser.report()) else { return };
+        let Ok((mut report, suspicion)) = guarded(|| self.analyser.review()) else { return };
         explain(&mut report);
         self.verdict = Some(report.verdict);
         for observer in &mut self.settings.observers {
@@ -371,7 +371,7 @@ impl Watch {
             }
         }
         if let Some(looks) = &mut self.looks {
-            looks.review(&report);
+            looks.review(&report, suspicion);
         }
         if self.settings.probe {
             self.ask(now_s, &report);

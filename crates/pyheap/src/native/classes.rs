@@ -8,7 +8,7 @@ use super::area::Areas;
 use super::glibc::Tally;
 use super::window::Window;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Tables looked up at most. A large process has some ten thousand classes.
 const TABLES: usize = 1 << 17;
@@ -48,7 +48,7 @@ impl Class {
 pub struct Classes {
     by_table: HashMap<u64, Option<Id>>,
     /// What type records say, since most classes share their bases: their names, and the records of their first bases.
-    names: HashMap<u64, Option<Rc<str>>>,
+    names: HashMap<u64, Option<Arc<str>>>,
     bases: HashMap<u64, Option<u64>>,
     classes: Vec<Class>,
 }
@@ -100,11 +100,11 @@ impl Classes {
         Some(Class { mangled: bases.first()?.clone(), bases, tally: Tally::default() })
     }
 
-    fn name(&mut self, window: &mut Window<'_>, areas: Areas<'_>, record: u64) -> Option<Rc<str>> {
+    fn name(&mut self, window: &mut Window<'_>, areas: Areas<'_>, record: u64) -> Option<Arc<str>> {
         if let Some(known) = self.names.get(&record) {
             return known.clone();
         }
-        let found: Option<Rc<str>> = name(window, areas, record).map(Rc::from);
+        let found: Option<Arc<str>> = name(window, areas, record).map(Arc::from);
         if self.names.len() < TABLES {
             self.names.insert(record, found.clone());
         }

@@ -4,6 +4,7 @@
 //! half an export never looks like one. Memory does not grow with the run; its processes are kept to the end.
 
 mod csv;
+mod looks;
 mod marks;
 #[cfg(feature = "parquet")]
 mod parquet;

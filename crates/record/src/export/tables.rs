@@ -10,11 +10,12 @@ use lowtide_model::{
     Tick,
 };
 
+use super::looks::{GROWN, LOOKS, look_row, look_rows};
 use super::marks::{MARKS, mark_row};
 use super::table::{Sink, Table, Value, table, word};
 
 /// All of them.
-pub(super) const TABLES: [&Table; 7] = [&RUNS, &PROCESSES, &TICKS, &PROCESS_TICKS, &CGROUP_TICKS, &NOTES, &MARKS];
+pub(super) const TABLES: [&Table; 9] = [&RUNS, &PROCESSES, &TICKS, &PROCESS_TICKS, &CGROUP_TICKS, &NOTES, &MARKS, &LOOKS, &GROWN];
 
 table! {
     /// One row: the run.
@@ -161,8 +162,11 @@ impl Rows {
             Event::Note(note) => sink.row(&NOTES, &note_row(note))?,
             Event::Tick(tick) => self.tick(tick, sink)?,
             Event::Mark(mark) => sink.row(&MARKS, &mark_row(mark))?,
-            // What a look told is a tree, and no row.
-            Event::Look(_) | Event::Cost(_) => {}
+            Event::Look(look) => {
+                sink.row(&LOOKS, &look_row(look))?;
+                look_rows(look).iter().try_for_each(|row| sink.row(&GROWN, row))?;
+            }
+            Event::Cost(_) => {}
         }
         Ok(())
     }

@@ -5,8 +5,8 @@
 use std::fs;
 
 use lowtide_model::{
-    CgroupId, CgroupSample, Event, Exit, InnerFacts, Mark, MarkKind, Note, NoteKind, ProcId, Role, Rollup, Scope, ScopeMark,
-    SystemSample, Tick,
+    CgroupId, CgroupSample, Event, Exit, Grown, HolderGrown, InnerFacts, Look, Mark, MarkKind, Note, NoteKind, ObjectGrown,
+    PartGrown, ProcId, Role, Rollup, Scope, ScopeMark, Site, Sort, SystemSample, Tick,
 };
 
 use crate::common::{end, process, start, tick};
@@ -28,6 +28,21 @@ fn run() -> Vec<Event> {
     let facts = Some(InnerFacts { heap_used: Some(5), ..InnerFacts::default() });
     events.push(Event::Mark(Mark { t_s: 4.0, id: ProcId(0), what: began, steps: 40, facts }));
     events.push(Event::Mark(Mark { t_s: 5.0, id: ProcId(0), what: MarkKind::Step, steps: 50, facts: None }));
+    let object = ObjectGrown { kind: "torch.Tensor".into(), count_delta: 3, bytes_delta: 12, ..ObjectGrown::default() };
+    let holder = HolderGrown {
+        path: vec!["module __main__".into(), "kept: list".into()],
+        name: "kept".into(),
+        kind: "list".into(),
+        len: Some([4, 7]),
+        bytes: 13,
+        objects: vec![object],
+        site: Some(Site { file: "train.py".into(), line: 9, ..Site::default() }),
+        ..HolderGrown::default()
+    };
+    let parts = vec![PartGrown { name: "native heap".into(), sort: Sort::Native, bytes: -2 }];
+    for grown in [None, Some(Grown { seconds: 8.0, total: 11, parts, holders: vec![holder] })] {
+        events.push(Event::Look(Look { t_s: 6.0, id: ProcId(0), copied: true, pause_us: 70, objects: 100, grown }));
+    }
     events.push(Event::Exit(Exit { id: ProcId(1), t_s: 99.0 }));
     events.push(end(100.0));
     events
@@ -74,6 +89,14 @@ fn sqlite_has_all_tables() {
     is("SELECT steps + heap_used_bytes FROM marks WHERE kind = 'begin' AND scope = 'epoch' AND number = 3", 45);
     is("SELECT steps FROM marks WHERE kind = 'step' AND number IS NULL AND heap_used_bytes IS NULL", 50);
     is("SELECT exit_code FROM runs WHERE command = 'python train.py' AND mode = 'run' AND end_s = 100", 0);
+    is("SELECT count(*) FROM looks WHERE copied AND pause_us = 70 AND objects = 100", 2);
+    is("SELECT grown_bytes FROM looks WHERE since_first_s = 8.0", 11);
+    is("SELECT bytes FROM grown WHERE what = 'part' AND name = 'native heap' AND sort = 'native'", -2);
+    is(
+        "SELECT line FROM grown WHERE what = 'holder' AND path = 'module __main__ -> kept: list' AND length - length_before = 3",
+        9,
+    );
+    is("SELECT bytes FROM grown WHERE what = 'objects' AND name = 'kept' AND type = 'torch.Tensor' AND count = 3", 12);
     is("SELECT count(*) FROM processes WHERE exit_s = 99 AND name LIKE 'a,%'", 1);
 }
 
@@ -102,10 +125,19 @@ fn parquet_has_all_tables_in_files_of_their_own() {
     assert_eq!(ticks[3][7], Field::Long(2 << 20));
     assert_eq!(ticks[3][14], Field::Null);
     assert_eq!(ticks[10][14], Field::Long(77));
-    for (name, count) in [("runs", 1), ("processes", 2), ("ticks", 100), ("cgroup_ticks", 100), ("notes", 1), ("marks", 2)] {
+    for (name, count) in [
+        ("runs", 1),
+        ("processes", 2),
+        ("ticks", 100),
+        ("cgroup_ticks", 100),
+        ("notes", 1),
+        ("marks", 2),
+        ("looks", 2),
+        ("grown", 3),
+    ] {
         assert_eq!(rows(&format!("run.{name}.parquet")).len(), count, "{name}");
     }
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 7);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 9);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 #? value: instance:train.py:Worker .scratch = value
 import gc
 
-gc.disable()  # <- cycles maybe
-gc.set_threshold(0)  # <- cycles maybe
+gc.disable()  # <- cycles bounded
+gc.set_threshold(0)  # <- cycles bounded
 model = None
 
 

@@ -109,6 +109,7 @@ fn holder(culprit: &Culprit, objects: Vec<ObjectGrown>, sources: &Sources) -> Ho
         bytes: growth.bytes,
         objects,
         site: culprit.site.as_ref().and_then(|statement| site(statement, sources)),
+        opens: culprit.opens.unwrap_or_default().to_owned(),
         bounded: culprit.standing == Standing::Bounded,
         why: words::why(culprit, sources),
         cause,

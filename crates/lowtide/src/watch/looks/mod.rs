@@ -15,14 +15,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::Duration;
 
+use lowtide_analyse::Suspicion;
 use lowtide_collect::Collector;
 use lowtide_model::{Answer, Event, Look, MarkKind, Note, NoteKind, ProcId, Report, Request, Tick};
-use lowtide_remote::{How, Meeting, Process, fits, shorter};
+use lowtide_remote::{How, Meeting, Process, fits, held, shorter};
 
+use super::clock::crowd;
 use super::guard::guarded;
 use super::marks::Marks;
 use grown::Before;
-use plan::{Plan, Suspect};
+use plan::{Due, Plan};
 use take::{Failed, Order, Taken, Way};
 
 /// A copy is waited for this long, seconds: as long as a long step takes.
@@ -35,6 +37,8 @@ const LOOK_S: f64 = 60.0;
 const ALL_OF_TRACKED: u64 = 4;
 /// Objects for each MiB of private memory, where nothing is known of them: far fewer where most of it is tensors.
 const PER_MIB: u64 = 3000;
+/// No more than so many times longer is allowed for where others use the machine, too.
+const MOST_CROWDED: f64 = 16.0;
 /// The least that a look takes, bytes.
 const LEAST_ROOM: u64 = 64 << 20;
 
@@ -59,7 +63,7 @@ enum State {
     Idle,
     /// A copy was asked for.
     Asked {
-        suspect: Suspect,
+        due: Due,
         process: Process,
         meeting: Meeting,
         since_s: f64,
@@ -67,7 +71,7 @@ enum State {
     },
     /// The look is under way.
     Under {
-        suspect: Suspect,
+        due: Due,
         since_s: f64,
         copied: Option<u64>,
         taken: Receiver<Result<Taken, Failed>>,
@@ -107,8 +111,8 @@ impl Looks {
     }
 
     /// Takes note of a live report.
-    pub fn review(&mut self, report: &Report) {
-        self.plan.review(report);
+    pub fn review(&mut self, report: &Report, suspicion: Option<Suspicion>) {
+        self.plan.review(report, suspicion);
     }
 
     /// Takes note of what is measured and of what processes say.
@@ -135,24 +139,24 @@ impl Looks {
     pub fn go_on(&mut self, mut around: Around<'_>) -> Vec<Event> {
         let told = match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => self.begin(&mut around),
-            State::Asked { suspect, process, meeting, since_s, room } => {
+            State::Asked { due, process, meeting, since_s, room } => {
                 if around.now_s - since_s < PATIENCE_S {
-                    self.state = State::Asked { suspect, process, meeting, since_s, room };
+                    self.state = State::Asked { due, process, meeting, since_s, room };
                     return Vec::new();
                 }
                 // It makes no marks, or a very long step. When it comes to our request nobody will listen, and it will know.
-                self.no_copies.push(suspect.id);
-                self.stop(suspect, process, room, around.now_s)
+                self.no_copies.push(due.id);
+                self.stop(due, process, room, around.now_s)
             }
-            State::Under { suspect, since_s, copied, taken } => match taken.try_recv() {
-                Ok(result) => self.ended(suspect, since_s, copied, result, &mut around),
+            State::Under { due, since_s, copied, taken } => match taken.try_recv() {
+                Ok(result) => self.ended(due, since_s, copied, result, &mut around),
                 Err(TryRecvError::Empty) if around.now_s - since_s < LOOK_S => {
-                    self.state = State::Under { suspect, since_s, copied, taken };
+                    self.state = State::Under { due, since_s, copied, taken };
                     Vec::new()
                 }
                 Err(_) => {
                     let failed = Failed { why: "it broke off inside lowtide".to_owned(), pause: Duration::ZERO, for_good: true };
-                    self.ended(suspect, since_s, copied, Err(failed), &mut around)
+                    self.ended(due, since_s, copied, Err(failed), &mut around)
                 }
             },
         };
@@ -167,11 +171,11 @@ impl Looks {
         let Event::Mark(mark) = event else { return Vec::new() };
         let MarkKind::Answer(answer @ Answer { request: Request::Snapshot, .. }) = &mark.what else { return Vec::new() };
         let State::Asked { .. } = &self.state else { return Vec::new() };
-        let State::Asked { suspect, process, meeting, since_s, room } = std::mem::replace(&mut self.state, State::Idle) else {
+        let State::Asked { due, process, meeting, since_s, room } = std::mem::replace(&mut self.state, State::Idle) else {
             return Vec::new();
         };
-        if mark.id != suspect.id {
-            self.state = State::Asked { suspect, process, meeting, since_s, room };
+        if mark.id != due.id {
+            self.state = State::Asked { due, process, meeting, since_s, room };
             return Vec::new();
         }
         let pid = answer.value.and_then(|pid| u32::try_from(pid).ok());
@@ -179,71 +183,79 @@ impl Looks {
             collector.ignore_child(pid);
         }
         match pid.map(|pid| meeting.copy(Path::new("/"), &process, pid)) {
-            Some(Ok(copy)) => self.start(suspect, process, Way::Copy(copy), room, mark.t_s, Some(answer.pause_us)),
+            Some(Ok(copy)) => self.start(due, process, Way::Copy(copy), room, mark.t_s, Some(answer.pause_us)),
             // A GPU's memory is mapped, or there was no room for another process.
             _ => {
-                self.no_copies.push(suspect.id);
-                self.stop(suspect, process, room, now_s)
+                self.no_copies.push(due.id);
+                self.stop(due, process, room, now_s)
             }
         }
     }
 
     fn begin(&mut self, around: &mut Around<'_>) -> Vec<Event> {
         let now_s = around.now_s;
-        let Some(suspect) = self.plan.due(now_s) else { return Vec::new() };
-        let process = match Process::open(Path::new("/"), suspect.pid) {
+        let Some(due) = self.plan.due(now_s) else { return Vec::new() };
+        let process = match Process::open(Path::new("/"), due.pid) {
             Ok(process) => process,
-            Err(error) => return self.fail(&suspect, now_s, Failed::new(&error.into(), Duration::ZERO).why),
+            Err(error) => return self.fail(&due, now_s, Failed::new(&error.into(), Duration::ZERO).why),
         };
-        let size = self.sizes.get(&suspect.id).copied().unwrap_or(0);
+        let size = self.sizes.get(&due.id).copied().unwrap_or(0);
         // A look never reads what tensors hold, but how much that is nobody knows before.
-        let room = take::room(suspect.pid).unwrap_or(0) / 2;
+        let room = take::room(due.pid).unwrap_or(0) / 2;
         if room < LEAST_ROOM {
             let why = format!(
                 "a look takes {} and more, and the tightest limit leaves less than twice that",
                 lowtide_model::Bytes(LEAST_ROOM)
             );
-            return self.fail(&suspect, now_s, why);
+            return self.fail(&due, now_s, why);
         }
-        let objects = match self.tracked.get(&suspect.id) {
+        let objects = match self.tracked.get(&due.id) {
             Some(tracked) => tracked.saturating_mul(ALL_OF_TRACKED),
             None => (size >> 20).saturating_mul(PER_MIB),
         };
-        let may_copy = !self.no_copies.contains(&suspect.id) && fits(size.saturating_add(LEAST_ROOM), room.saturating_mul(2));
-        if may_copy && shorter(objects, size).0 == How::Copy {
-            match self.ask(suspect, process, room, around) {
+        let (how, _) = shorter(objects, size);
+        let may_copy = !self.no_copies.contains(&due.id) && fits(size.saturating_add(LEAST_ROOM), room.saturating_mul(2));
+        if may_copy && how == How::Copy {
+            match self.ask(due, process, room, around) {
                 Ok(()) => return Vec::new(),
-                Err((suspect, process)) => return self.stop(suspect, process, room, now_s),
+                Err((due, process)) => return self.stop_if_short(due, process, room, objects, now_s),
             }
         }
-        self.stop(suspect, process, room, now_s)
+        self.stop_if_short(due, process, room, objects, now_s)
     }
 
     /// Asks a process for a copy; gives it back where it cannot be asked.
-    fn ask(&mut self, suspect: Suspect, process: Process, room: u64, around: &mut Around<'_>) -> Result<(), (Suspect, Process)> {
-        let (Some(folder), Some(marks)) = (&self.folder, &mut around.marks) else { return Err((suspect, process)) };
-        if !marks.is_reachable(suspect.pid) {
-            return Err((suspect, process));
+    fn ask(&mut self, due: Due, process: Process, room: u64, around: &mut Around<'_>) -> Result<(), (Due, Process)> {
+        let (Some(folder), Some(marks)) = (&self.folder, &mut around.marks) else { return Err((due, process)) };
+        if !marks.is_reachable(due.pid) {
+            return Err((due, process));
         }
         // There must be somebody to meet before it is asked.
-        let Ok(meeting) = Meeting::new(folder, suspect.pid) else { return Err((suspect, process)) };
+        let Ok(meeting) = Meeting::new(folder, due.pid) else { return Err((due, process)) };
         if let Some(collector) = &mut around.collector {
-            collector.expect_copy(suspect.pid);
+            collector.expect_copy(due.pid);
         }
-        if marks.ask(suspect.pid, Request::Snapshot).is_err() {
-            return Err((suspect, process));
+        if marks.ask(due.pid, Request::Snapshot).is_err() {
+            return Err((due, process));
         }
-        self.state = State::Asked { suspect, process, meeting, since_s: around.now_s, room };
+        self.state = State::Asked { due, process, meeting, since_s: around.now_s, room };
         Ok(())
     }
 
-    fn stop(&mut self, suspect: Suspect, process: Process, room: u64, now_s: f64) -> Vec<Event> {
-        let allowed = self.plan.allowed(now_s);
-        self.start(suspect, process, Way::Stop(allowed), room, now_s, None)
+    /// Holds it still, if that is not expected to take longer than it may by now.
+    fn stop_if_short(&mut self, due: Due, process: Process, room: u64, objects: u64, now_s: f64) -> Vec<Event> {
+        // By the clock, on a machine that others use, too.
+        let long = held(objects).mul_f64(crowd().min(MOST_CROWDED));
+        if self.plan.affords(now_s, long) { self.stop(due, process, room, now_s) } else { Vec::new() }
     }
 
-    fn start(&mut self, suspect: Suspect, process: Process, way: Way, room: u64, t_s: f64, copied: Option<u64>) -> Vec<Event> {
-        let before = self.before.get(&suspect.id).map(|(before, first_s)| (Arc::clone(before), t_s - first_s));
+    fn stop(&mut self, due: Due, process: Process, room: u64, now_s: f64) -> Vec<Event> {
+        let allowed = self.plan.allowed(now_s);
+        self.start(due, process, Way::Stop(allowed), room, now_s, None)
+    }
+
+    fn start(&mut self, due: Due, process: Process, way: Way, room: u64, t_s: f64, copied: Option<u64>) -> Vec<Event> {
+        let before = self.before.get(&due.id).filter(|_| !due.anew).map(|(before, first_s)| (Arc::clone(before), t_s - first_s));
         let order = Order { process, way, room, before, holding: Arc::clone(&self.holding) };
         let (tell, taken) = channel();
         let work = move || {
@@ -254,13 +266,13 @@ impl Looks {
         };
         // Without a thread its end of the channel is gone, and the next turn says so.
         drop(std::thread::Builder::new().name("lowtide-look".to_owned()).spawn(work));
-        self.state = State::Under { suspect, since_s: t_s, copied, taken };
+        self.state = State::Under { due, since_s: t_s, copied, taken };
         Vec::new()
     }
 
     fn ended(
         &mut self,
-        suspect: Suspect,
+        due: Due,
         t_s: f64,
         copied: Option<u64>,
         result: Result<Taken, Failed>,
@@ -274,41 +286,41 @@ impl Looks {
                     collector.spent_elsewhere(taken.cpu_s);
                 }
                 let pause = taken.pause + of_copy;
-                self.plan.looked(suspect.id, t_s, pause, taken.before.is_some());
+                self.plan.looked(due.id, t_s, pause, taken.before.is_some());
                 if let Some(before) = taken.before {
-                    self.before.insert(suspect.id, (before, t_s));
+                    self.before.insert(due.id, (before, t_s));
                 }
-                let look = look(&suspect, t_s, copied, pause);
+                let look = look(&due, t_s, copied, pause);
                 let look = Look { objects: taken.objects, grown: taken.grown, ..look };
-                let blind = taken.blind.map(|why| note(&suspect, now_s, why));
+                let blind = taken.blind.map(|why| note(&due, now_s, why));
                 std::iter::once(Event::Look(look)).chain(blind).collect()
             }
             Err(failed) => {
                 let held = failed.pause + of_copy;
-                let is_end = self.plan.failed(suspect.id, now_s, held, failed.for_good);
+                let is_end = self.plan.failed(due.id, now_s, held, failed.for_good);
                 // What it cost is told in any case; what passes is tried again, and told only where that was no use.
-                let cost = (!held.is_zero()).then(|| Event::Look(look(&suspect, t_s, copied, held)));
-                cost.into_iter().chain(is_end.then(|| told(&suspect, now_s, &failed.why))).collect()
+                let cost = (!held.is_zero()).then(|| Event::Look(look(&due, t_s, copied, held)));
+                cost.into_iter().chain(is_end.then(|| told(&due, now_s, &failed.why))).collect()
             }
         }
     }
 
-    fn fail(&mut self, suspect: &Suspect, now_s: f64, why: String) -> Vec<Event> {
-        self.plan.failed(suspect.id, now_s, Duration::ZERO, true);
-        vec![told(suspect, now_s, &why)]
+    fn fail(&mut self, due: &Due, now_s: f64, why: String) -> Vec<Event> {
+        self.plan.failed(due.id, now_s, Duration::ZERO, true);
+        vec![told(due, now_s, &why)]
     }
 }
 
 /// A look that told nothing but what it cost.
-fn look(suspect: &Suspect, t_s: f64, copied: Option<u64>, pause: Duration) -> Look {
+fn look(due: &Due, t_s: f64, copied: Option<u64>, pause: Duration) -> Look {
     let pause_us = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
-    Look { t_s, id: suspect.id, copied: copied.is_some(), pause_us, objects: 0, grown: None }
+    Look { t_s, id: due.id, copied: copied.is_some(), pause_us, objects: 0, grown: None }
 }
 
-fn told(suspect: &Suspect, t_s: f64, why: &str) -> Event {
-    note(suspect, t_s, format!("who holds the growth of pid {}: {why}", suspect.pid))
+fn told(due: &Due, t_s: f64, why: &str) -> Event {
+    note(due, t_s, format!("who holds the growth of pid {}: {why}", due.pid))
 }
 
-fn note(suspect: &Suspect, t_s: f64, text: String) -> Event {
-    Event::Note(Note { t_s, kind: NoteKind::Unavailable, text, process: Some(suspect.id) })
+fn note(due: &Due, t_s: f64, text: String) -> Event {
+    Event::Note(Note { t_s, kind: NoteKind::Unavailable, text, process: Some(due.id) })
 }

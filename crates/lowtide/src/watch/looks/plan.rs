@@ -1,13 +1,15 @@
 //! When a process of the run is looked into, and for how long it may be held still for it.
 //!
-//! The first look comes once its growth is likely to be a leak, at a low tide: what is there only for a while is gone then. The
-//! second comes some cycles later, and a third, twice as far from the first, tells what only comes and goes from what stays.
-//! Where all that is not enough there is a fourth, and no more.
+//! The first look comes as soon as it may grow, at a low tide: what is there only for a while is gone then. Nobody is accused by
+//! it, but what grows is told by the next one alone, and a run may end soon after its growth is certain. The second comes some
+//! seconds and epochs later; a third, twice as far from the first, tells what only comes and goes from what stays. Where all that
+//! is not enough there is a fourth, and no more. A first look that turns out to lie in what was warm-up is taken anew.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use lowtide_model::{Class, Kind, ProcId, Report, Role, Verdict};
+use lowtide_analyse::Suspicion;
+use lowtide_model::{Kind, ProcId, Report};
 
 /// All looks together hold the run up for no larger share of the time watched than this.
 pub const SHARE: f64 = 0.02;
@@ -22,8 +24,14 @@ const MOST_FAILURES: u32 = 3;
 const MOST_TRIES: u32 = 12;
 /// Looks after which no other is taken, where the first and the last one tell who holds what grows.
 const ENOUGH: u32 = 3;
-/// Time from the first look to the second: seconds at least, epochs, and a share of the time watched before.
-const APART_S: f64 = 15.0;
+/// Times that the first look is taken anew.
+const MOST_ANEW: u32 = 3;
+/// Time from the first look to the second: seconds at least, where growth is claimed and where it is only possible; epochs, and a
+/// share of the time watched before.
+const APART_S: f64 = 8.0;
+const UNCLAIMED_S: f64 = 15.0;
+/// Time from a failure to the next try, seconds.
+const AGAIN_S: f64 = 5.0;
 const EPOCHS: f64 = 2.0;
 const PART: f64 = 0.25;
 /// Epochs longer than this are not waited for, seconds.
@@ -32,35 +40,29 @@ const LONG_EPOCH_S: f64 = 600.0;
 const TIDE_S: f64 = 12.0;
 const LOW: f64 = 0.34;
 
-/// Who is self.followed.and_then(of)ed, and of what.
+/// A look that is due.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Suspect {
-    /// Its index in the run.
+pub struct Due {
+    /// At whom: its index in the run.
     pub id: ProcId,
     /// Its pid.
     pub pid: u32,
-    /// Growth of its low tide, bytes per second.
-    pub rate: f64,
-    /// Seconds from one of its epochs to the next.
-    pub epoch_s: Option<f64>,
-    /// The report names who holds the growth, or says that nobody does.
-    pub told: bool,
+    /// It is a first one, whatever there was before.
+    pub anew: bool,
 }
 
 /// The plan of a run.
 #[derive(Debug, Default)]
 pub struct Plan {
-    suspect: Option<Suspect>,
+    suspicion: Option<Suspicion>,
+    /// The report names who holds the growth, or says that nobody does.
+    told: bool,
     /// Whose memory is followed: the suspect, else the process to watch.
     followed: Option<ProcId>,
-    /// Whom the looks so far were at.
-    at: Option<ProcId>,
-    looks: u32,
-    failures: u32,
+    /// What was seen of each process so far.
+    seen: HashMap<ProcId, Seen>,
     /// Looks and failures of all processes.
     tries: u32,
-    first_s: f64,
-    last_s: f64,
     held_s: f64,
     /// What the next look is expected to take, by the one before.
     expected: Option<Duration>,
@@ -70,12 +72,44 @@ pub struct Plan {
     tides: VecDeque<(f64, f64)>,
 }
 
+/// Looks at one process.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    looks: u32,
+    anew: u32,
+    failures: u32,
+    first_s: f64,
+    last_s: f64,
+}
+
+impl Seen {
+    fn next_s(&self, suspicion: &Suspicion) -> f64 {
+        let epochs_s = suspicion.epoch_s.filter(|epoch| *epoch <= LONG_EPOCH_S).map_or(0.0, |epoch| EPOCHS * epoch);
+        let apart_s = if suspicion.claimed { APART_S } else { UNCLAIMED_S };
+        match self.looks {
+            0 if self.failures == 0 => 0.0,
+            0 => self.last_s + AGAIN_S,
+            1 => self.last_s + apart_s.max(epochs_s).max(PART * self.first_s),
+            _ => self.first_s + 2.0 * (self.last_s - self.first_s),
+        }
+    }
+
+    /// Whether the first look lies in what is known to be warm-up by now, for most of the time since then.
+    fn is_stale(&self, now_s: f64, suspicion: &Suspicion) -> bool {
+        let before_s = suspicion.since_s - self.first_s;
+        self.looks > 0 && self.anew < MOST_ANEW && now_s - self.last_s >= APART_S && before_s > 0.5 * (now_s - self.first_s)
+    }
+}
+
 impl Plan {
-    /// Takes note of a live report.
-    pub fn review(&mut self, report: &Report) {
-        self.suspect = suspect(report);
+    /// Takes note of a live report, and of whom it would have looked into.
+    pub fn review(&mut self, report: &Report, suspicion: Option<Suspicion>) {
+        let about = |pid: u32| report.findings.iter().find(|one| one.process.as_ref().is_some_and(|process| process.pid == pid));
+        let finding = suspicion.as_ref().and_then(|suspicion| about(suspicion.pid));
+        self.told = finding.is_some_and(|finding| finding.holder.is_some() || finding.kind == Some(Kind::NativeHeap));
         let watched = report.processes.iter().find(|one| one.watch).map(|one| one.id);
-        let followed = self.suspect.as_ref().map(|suspect| suspect.id).or(watched);
+        let followed = suspicion.as_ref().map(|suspicion| suspicion.id).or(watched);
+        self.suspicion = suspicion;
         if followed != self.followed {
             self.followed = followed;
             self.tides.clear();
@@ -85,28 +119,38 @@ impl Plan {
 
     /// Takes note of what a process has now, bytes.
     pub fn measured(&mut self, now_s: f64, of: impl Fn(ProcId) -> Option<u64>) {
-        if let Some(bytes) = self.suspect.as_ref().and_then(|suspect| of(suspect.id)) {
+        if let Some(bytes) = self.followed.and_then(of) {
             self.tides.retain(|(t_s, _)| now_s - t_s <= TIDE_S);
             self.tides.push_back((now_s, bytes as f64));
         }
     }
 
     /// Whom to look at now, if it is time.
-    pub fn due(&mut self, now_s: f64) -> Option<Suspect> {
-        let suspect = self.suspect.clone()?;
-        let is_new = self.at != Some(suspect.id);
-        let enough = self.looks >= MOST || self.failures >= MOST_FAILURES;
-        if !is_new && (enough || (self.looks >= ENOUGH && suspect.told) || now_s < self.next_s(&suspect)) {
+    pub fn due(&mut self, now_s: f64) -> Option<Due> {
+        let suspicion = self.suspicion.clone()?;
+        let seen = self.seen.get(&suspicion.id).copied().unwrap_or_default();
+        // Somebody else may be suspected later, but nobody again and again.
+        if self.tries >= MOST_TRIES || seen.failures >= MOST_FAILURES {
             return None;
         }
-        // Somebody else may be suspected later, and a process may become another program, but not again and again.
-        if (is_new || self.looks <= 1) && self.tries >= MOST_TRIES {
+        let anew = seen.is_stale(now_s, &suspicion);
+        if !anew {
+            let enough = seen.looks >= MOST || (seen.looks >= ENOUGH && self.told);
+            // What may be harmless is not looked into any further.
+            let doubtful = seen.looks >= 2 && !suspicion.claimed;
+            if enough || doubtful || now_s < seen.next_s(&suspicion) {
+                return None;
+            }
+        }
+        if !self.affords(now_s, LEAST) || !self.is_low(now_s, suspicion.rate) {
             return None;
         }
-        if self.allowed(now_s) < self.expected.unwrap_or(LEAST).max(LEAST) || !self.is_low(now_s, suspect.rate) {
-            return None;
-        }
-        Some(suspect)
+        Some(Due { id: suspicion.id, pid: suspicion.pid, anew })
+    }
+
+    /// Whether a look may hold a process now that takes so long, and as long as the one before.
+    pub fn affords(&self, now_s: f64, long: Duration) -> bool {
+        self.allowed(now_s) >= self.expected.unwrap_or(long)
     }
 
     /// How long a look may hold a process still now.
@@ -116,13 +160,13 @@ impl Plan {
 
     /// A look was taken.
     pub fn looked(&mut self, at: ProcId, t_s: f64, held: Duration, is_first: bool) {
-        if is_first || self.at != Some(at) {
-            (self.looks, self.first_s) = (0, t_s);
+        let seen = self.seen.entry(at).or_default();
+        if is_first {
+            seen.anew += u32::from(seen.looks > 0);
+            (seen.looks, seen.first_s) = (0, t_s);
         }
-        self.at = Some(at);
-        self.looks += 1;
+        (seen.looks, seen.last_s) = (seen.looks + 1, t_s);
         self.tries += 1;
-        self.last_s = t_s;
         self.held_s += held.as_secs_f64();
         self.expected = Some(held + held / 5);
         self.waiting_s = None;
@@ -131,26 +175,15 @@ impl Plan {
     /// A look failed. `for_good`: it will fail again. One that broke off since its time was over needs more. Whether none
     /// is tried again.
     pub fn failed(&mut self, at: ProcId, now_s: f64, held: Duration, for_good: bool) -> bool {
-        if self.at != Some(at) {
-            (self.at, self.looks, self.failures, self.first_s) = (Some(at), 0, 0, now_s);
-        }
+        let seen = self.seen.entry(at).or_default();
+        seen.failures += if for_good { MOST_FAILURES } else { 1 };
+        seen.last_s = now_s;
+        let is_end = seen.failures >= MOST_FAILURES;
         self.tries += 1;
-        self.failures += if for_good { MOST_FAILURES } else { 1 };
-        self.last_s = now_s;
         self.held_s += held.as_secs_f64();
         self.expected = self.expected.max(Some(held * 2));
         self.waiting_s = None;
-        self.failures >= MOST_FAILURES
-    }
-
-    fn next_s(&self, suspect: &Suspect) -> f64 {
-        let epochs_s = suspect.epoch_s.filter(|epoch| *epoch <= LONG_EPOCH_S).map_or(0.0, |epoch| EPOCHS * epoch);
-        match self.looks {
-            // After a failure.
-            0 => self.last_s + APART_S / 3.0,
-            1 => self.last_s + APART_S.max(epochs_s).max(PART * self.first_s),
-            _ => self.first_s + 2.0 * (self.last_s - self.first_s),
-        }
+        is_end
     }
 
     /// Whether what it has is low by the standards of the last seconds, its growth taken off. No tide is waited for for ever.
@@ -164,74 +197,80 @@ impl Plan {
     }
 }
 
-/// Of whom a report says that it leaks, or is likely to: one process of the run, by its own pages.
-fn suspect(report: &Report) -> Option<Suspect> {
-    if !matches!(report.verdict, Verdict::Leak | Verdict::LikelyLeak) {
-        return None;
-    }
-    let counted = |kind| matches!(kind, Kind::Processes | Kind::Fds | Kind::Threads | Kind::Maps | Kind::File);
-    let finding = report.findings.iter().find(|finding| {
-        matches!(finding.class, Class::Leak | Class::AllocatorRetention) && finding.kind.is_some_and(|kind| !counted(kind))
-    })?;
-    let pid = finding.process.as_ref()?.pid;
-    let process = report.processes.iter().find(|one| one.pid == pid && one.end_s.is_none() && one.role != Role::Outside)?;
-    Some(Suspect {
-        id: process.id,
-        pid,
-        rate: finding.growth.as_ref()?.bytes_per_second,
-        epoch_s: report.progress.iter().find(|one| one.id == process.id).and_then(|progress| progress.seconds_per_epoch),
-        told: finding.holder.is_some() || finding.kind == Some(Kind::NativeHeap),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const MIB: f64 = 1_048_576.0;
 
-    fn suspected() -> Suspect {
-        Suspect { id: ProcId(3), pid: 7, rate: MIB, epoch_s: None, told: false }
+    fn suspected() -> Suspicion {
+        Suspicion { id: ProcId(3), pid: 7, rate: MIB, since_s: 0.0, epoch_s: None, claimed: true }
     }
 
-    /// The seconds at which looks were taken of a run that grows in a line, with a spike of four seconds in each ten.
-    fn looked(from_s: u32, to_s: u32, pause: Duration, suspect: &Suspect) -> Vec<u32> {
-        let mut plan = Plan::default();
-        let mut at = Vec::new();
+    /// The seconds at which looks were taken of a run that grows in a line, with a spike of four seconds in each ten, and those of
+    /// them that were first ones. `suspicion`: what is suspected at a second, and whether somebody is named.
+    fn looked(to_s: u32, pause: Duration, suspicion: impl Fn(u32) -> Option<(Suspicion, bool)>) -> (Vec<u32>, Vec<u32>) {
+        let mut plan = Plan { followed: Some(ProcId(3)), ..Plan::default() };
+        let (mut at, mut first) = (Vec::new(), Vec::new());
         for t in 0..to_s {
             let t_s = f64::from(t);
-            (plan.suspect, plan.followed) = ((t >= from_s).then(|| suspect.clone()), Some(suspect.id));
+            (plan.suspicion, plan.told) = suspicion(t).map_or((None, false), |(suspicion, told)| (Some(suspicion), told));
             let spike = if t % 10 < 4 { 50.0 * MIB } else { 0.0 };
             plan.measured(t_s, |_| Some((t_s * MIB + spike) as u64));
             if let Some(due) = plan.due(t_s) {
-                assert_eq!(due.pid, 7);
-                plan.looked(due.id, t_s, pause, false);
+                assert_eq!((due.id, due.pid), (ProcId(3), 7));
+                let is_first = at.is_empty() || due.anew;
+                plan.looked(due.id, t_s, pause, is_first);
                 at.push(t);
+                first.extend(is_first.then_some(t));
             }
         }
-        at
+        (at, first)
+    }
+
+    const SHORT: Duration = Duration::from_millis(100);
+
+    /// Suspected from a second on.
+    fn from(from_s: u32, suspicion: Suspicion, told: bool) -> impl Fn(u32) -> Option<(Suspicion, bool)> {
+        move |t| (t >= from_s).then(|| (suspicion.clone(), told))
     }
 
     #[test]
     fn looks_come_at_low_tides_and_ever_further_apart() {
-        let at = looked(20, 300, Duration::from_millis(100), &suspected());
-        assert_eq!(at.len(), MOST as usize, "{at:?}");
+        let (at, first) = looked(300, SHORT, from(20, suspected(), false));
+        assert_eq!((at.len(), first.len()), (MOST as usize, 1), "{at:?}");
         assert!(at.iter().all(|t| t % 10 >= 4), "{at:?}");
-        assert!(at[0] < 36 && (15..30).contains(&(at[1] - at[0])) && at[2] - at[0] >= 2 * (at[1] - at[0]), "{at:?}");
+        assert!(at[0] < 32 && (8..22).contains(&(at[1] - at[0])) && at[2] - at[0] >= 2 * (at[1] - at[0]), "{at:?}");
     }
 
     #[test]
     fn once_it_is_told_who_holds_it_three_are_enough() {
-        let told = Suspect { told: true, ..suspected() };
-        assert_eq!(looked(20, 300, Duration::from_millis(100), &told).len(), ENOUGH as usize);
-        let slow = Suspect { epoch_s: Some(60.0), ..told };
-        let at = looked(20, 600, Duration::from_millis(100), &slow);
+        assert_eq!(looked(300, SHORT, from(20, suspected(), true)).0.len(), ENOUGH as usize);
+        let (at, _) = looked(600, SHORT, from(20, Suspicion { epoch_s: Some(60.0), ..suspected() }, true));
         assert!(at[1] - at[0] >= 120, "two epochs at least: {at:?}");
     }
 
     #[test]
+    fn what_may_be_harmless_gets_two_and_more_once_it_is_claimed() {
+        let possible = Suspicion { claimed: false, ..suspected() };
+        let (at, _) = looked(300, SHORT, from(20, possible.clone(), false));
+        assert_eq!(at.len(), 2, "{at:?}");
+        assert!(f64::from(at[1] - at[0]) >= UNCLAIMED_S, "{at:?}");
+        let (at, first) = looked(300, SHORT, |t| (t >= 20).then(|| (Suspicion { claimed: t >= 30, ..possible.clone() }, false)));
+        assert!(at[0] < 30 && at[1] < 42 && first.len() == 1, "the second follows the claim: {at:?}");
+    }
+
+    #[test]
+    fn a_first_look_in_what_was_warm_up_is_taken_anew() {
+        // It is found out at 60 that all before 50 was warm-up, and again and again later.
+        let since = |t: u32| if t < 60 { 0.0 } else { f64::from(t / 10 * 10) - 10.0 };
+        let (at, first) = looked(200, SHORT, |t| (t >= 20).then(|| (Suspicion { since_s: since(t), ..suspected() }, false)));
+        assert!(first.len() as u32 == 1 + MOST_ANEW && first[1] >= 60, "{at:?} {first:?}");
+    }
+
+    #[test]
     fn a_process_is_not_held_for_more_than_a_share_of_the_time() {
-        let at = looked(20, 1000, Duration::from_secs(2), &suspected());
+        let at = looked(1000, Duration::from_secs(2), from(20, suspected(), false)).0;
         let held = |t: u32| at.iter().filter(|one| **one < t).count() as f64 * 2.0;
         // What the first one takes is not known before.
         assert!((200..1000).all(|t| held(t) <= SHARE * f64::from(t) + 2.0), "{at:?}");
@@ -243,20 +282,20 @@ mod tests {
         let mut plan = Plan::default();
         let mut tried = 0;
         for t in 0..1000 {
-            plan.suspect = Some(suspected());
+            plan.suspicion = Some(suspected());
             if let Some(due) = plan.due(f64::from(t)) {
                 tried += 1;
                 plan.failed(due.id, f64::from(t), Duration::from_millis(50), false);
             }
         }
         assert_eq!(tried, MOST_FAILURES);
-        plan.suspect = Some(Suspect { id: ProcId(4), ..suspected() });
+        plan.suspicion = Some(Suspicion { id: ProcId(4), ..suspected() });
         assert_eq!((1000..1020).find_map(|t| plan.due(f64::from(t))).map(|due| due.id), Some(ProcId(4)), "somebody else");
     }
 
     #[test]
     fn what_always_begins_anew_is_not_looked_at_for_ever() {
-        let mut plan = Plan { suspect: Some(suspected()), ..Plan::default() };
+        let mut plan = Plan { suspicion: Some(suspected()), ..Plan::default() };
         let mut looked = 0;
         for t in 0..3000 {
             if let Some(due) = plan.due(f64::from(t)) {

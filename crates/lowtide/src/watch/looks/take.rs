@@ -130,14 +130,15 @@ fn stopped(process: &Process, allowed: Duration, budget: u64, pause: &mut Durati
     for _ in 0..ATTEMPTS {
         hold.set(true);
         let stop = process.stop(allowed.saturating_sub(*pause))?;
-        let seen = stop.image().map_err(Error::from).and_then(|image| {
-            let image = image.with_budget(budget);
-            let python = Python::at(&image, runtime)?;
-            let census = Census::take(image, python, 1)?;
-            let memory = Memory::look(process, census.image(), &known);
+        let seen = std::thread::scope(|scope| {
+            // Its own processor has nothing to do meanwhile: what its memory is for is told beside its objects.
+            let memory = scope.spawn(|| stop.image().and_then(|image| Memory::look(process, &image, &known)));
+            let image = stop.image()?.with_budget(budget);
+            let census = Python::at(&image, runtime).and_then(|python| Census::take(image, python, 1));
+            let memory = memory.join().map_err(|_| Error::Cut("it broke off inside lowtide".to_owned()))?;
             // What was walked after the time was over is wrong rather than incomplete.
-            let memory = stop.check().and(memory).ok();
-            Ok((census, memory))
+            stop.check()?;
+            Ok((census?, memory.ok()))
         });
         *pause += stop.release();
         hold.set(false);

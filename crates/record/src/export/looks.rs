@@ -1,0 +1,81 @@
+//! The tables of looks: when a process was looked into, and what had grown there.
+
+#![cfg_attr(not(all(feature = "sqlite", feature = "parquet")), allow(dead_code))]
+
+use lowtide_model::{HolderGrown, Look, ObjectGrown, PartGrown, Sort};
+
+use super::table::{Table, Value, table, word};
+
+table! {
+    /// One row for each look.
+    LOOKS "looks", look_row(look: &Look) {
+        t_s: Real = look.t_s,
+        process_index: Integer = look.id.0,
+        copied: Integer = look.copied,
+        pause_us: Integer = look.pause_us,
+        objects: Integer = look.objects,
+        since_first_s: Real = look.grown.as_ref().map(|grown| grown.seconds),
+        grown_bytes: Integer = look.grown.as_ref().map(|grown| signed(grown.total)),
+    }
+}
+
+table! {
+    /// What had grown between a look and the first one: parts of the memory, holders, and the objects that a holder has more.
+    GROWN "grown", grown_row(look: &Look, what: &What) {
+        t_s: Real = look.t_s,
+        process_index: Integer = look.id.0,
+        what: Text = what.what,
+        name: Text = what.name,
+        bytes: Integer = signed(what.bytes),
+        sort: Text = what.part.map(|part| Value::Text(word::<Sort>(&part.sort))),
+        path: Text = what.holder.map(|holder| holder.path.join(" -> ")).as_deref(),
+        type: Text = what.object.map(|object| object.kind.as_str()).or(what.holder.map(|holder| holder.kind.as_str())),
+        length_before: Integer = what.holder.and_then(|holder| holder.len).map(|len| len[0]),
+        length: Integer = what.holder.and_then(|holder| holder.len).map(|len| len[1]),
+        file: Text = what.holder.and_then(|holder| Some(holder.site.as_ref()?.file.as_str())),
+        line: Integer = what.holder.and_then(|holder| Some(holder.site.as_ref()?.line)),
+        code: Text = what.holder.and_then(|holder| Some(holder.site.as_ref()?.text.as_str())),
+        why: Text = what.holder.map(|holder| holder.why.as_str()),
+        bounded: Integer = what.holder.map(|holder| holder.bounded),
+        cause: Text = what.holder.map(|holder| holder.cause.as_str()),
+        count: Integer = what.object.map(|object| signed(object.count_delta)),
+        dtype: Text = what.object.map(|object| object.dtype.as_str()),
+        device: Text = what.object.map(|object| object.device.as_str()),
+        grad_fn: Integer = what.object.map(|object| object.grad_fn),
+    }
+}
+
+/// A row of [`GROWN`] is about one of these.
+#[derive(Default)]
+pub(super) struct What<'a> {
+    what: &'static str,
+    name: &'a str,
+    bytes: i64,
+    part: Option<&'a PartGrown>,
+    holder: Option<&'a HolderGrown>,
+    object: Option<&'a ObjectGrown>,
+}
+
+/// All rows of [`GROWN`] that a look makes.
+pub(super) fn look_rows(look: &Look) -> Vec<[Value; GROWN.columns.len()]> {
+    let Some(grown) = &look.grown else { return Vec::new() };
+    let mut rows: Vec<What> = Vec::new();
+    for part in &grown.parts {
+        rows.push(What { what: "part", name: &part.name, bytes: part.bytes, part: Some(part), ..What::default() });
+    }
+    for one in &grown.holders {
+        rows.push(What { what: "holder", name: &one.name, bytes: one.bytes, holder: Some(one), ..What::default() });
+        rows.extend(one.objects.iter().map(|object| What {
+            what: "objects",
+            name: &one.name,
+            bytes: object.bytes_delta,
+            object: Some(object),
+            ..What::default()
+        }));
+    }
+    rows.iter().map(|what| grown_row(look, what)).collect()
+}
+
+fn signed(number: i64) -> Value {
+    Value::Integer(number)
+}
