@@ -95,7 +95,8 @@ fn holds_objects<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value:
     match value {
         Expr::ListComp(each) => made(&each.elt, &each.generators),
         Expr::Generator(each) => made(&each.elt, &each.generators),
-        Expr::DictComp(each) => made(&each.value, &each.generators),
+        // Mostly a map of the few labels that there are.
+        Expr::DictComp(each) => callers && made(&each.value, &each.generators),
         Expr::Subscript(item) => inner(&item.value),
         Expr::BinOp(each) => inner(&each.left) || inner(&each.right),
         Expr::If(each) => inner(&each.body) || inner(&each.orelse),
@@ -146,7 +147,8 @@ fn is_filled<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, container:
         return false;
     }
     check.puts(file, model).into_iter().any(|put| {
-        check.long_loop(file, put.block).is_some()
+        put.key.is_none()
+            && check.long_loop(file, put.block).is_some()
             && check.flow.places(file, put.scope, put.container).iter().any(|at| places.contains(at))
             && check.makes_samples(file, put.scope).is_none()
             && is_object(check, file, put.scope, put.value)
