@@ -43,11 +43,14 @@ fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model) in check.files() {
         for call in model.calls.iter().filter(|call| matches!(method(call.call), Some("cuda" | "to"))) {
-            if !is_moved_to_gpu(check, file, call) || !model.blocks_within(call.block).all(|block| !block.kind.is_loop()) {
+            if !model.blocks_within(call.block).all(|block| !block.kind.is_loop()) {
                 continue;
             }
             let Some(on) = receiver(call.call).filter(|on| on.is_name_expr() || on.is_attribute_expr()) else { continue };
-            if into_tensor_dataset(check, file, model, call) || is_cut_into_batches(check, file, model, call) {
+            // Which device is meant is asked last: it takes longest to tell.
+            if (into_tensor_dataset(check, file, model, call) || is_cut_into_batches(check, file, model, call))
+                && is_moved_to_gpu(check, file, call)
+            {
                 let what = format!(
                     "all of {} is moved to the GPU, and stays there, though a batch at a time is used",
                     crate::words::code(check, file, on)
@@ -159,9 +162,9 @@ fn holders(check: &Check) -> Vec<Hit> {
             let of_self =
                 matches!(kept, Expr::Attribute(each) if check.flow.own_class(file, assign.scope, &each.value) == Some(class));
             if of_self
-                && copies_each(check, file, assign.scope, assign.block, assign.value, assign.target)
                 && !check.autograd.is_module(class)
                 && !check.is_read_by_loader(class)
+                && copies_each(check, file, assign.scope, assign.block, assign.value, assign.target)
                 && !is_let_go(check, file, assign, kept)
                 && is_called_for_each(check, file, of, class)
             {
