@@ -43,6 +43,7 @@ def commands(torch: str) -> dict[str, tuple[str, list[str]]]:
             "A look into a heap",
             [sys.executable, str(HERE / "heap.py"), "--lowtide", str(PROGRAMS / "lowtide"), "--torch", torch],
         ),
+        "source": ("Checking source", [sys.executable, str(HERE / "source.py"), "--lowtide", str(PROGRAMS / "lowtide")]),
         "recording": ("A day's recording", [str(PROGRAMS / "recording")]),
         "over-time": ("The live verdict over time", [str(PROGRAMS / "over_time")]),
         "verdicts": ("Analysis and verdicts on recorded traces", [str(PROGRAMS / "verdicts")]),

@@ -17,12 +17,14 @@ mod marks;
 mod python;
 mod record;
 mod remote;
+mod rules;
 
 pub use heap::{heap, heap_objects};
 pub use marks::marks;
 pub use python::python;
 pub use record::record;
 pub use remote::remote;
+pub use rules::rules;
 
 #[allow(dead_code, missing_docs)]
 mod config;

@@ -49,7 +49,8 @@ pub fn python(bytes: &[u8]) {
     }
 }
 
-fn split(bytes: &[u8]) -> HashMap<PathBuf, Vec<u8>> {
+/// Files by their paths; the first is `/train.py`.
+pub(crate) fn split(bytes: &[u8]) -> HashMap<PathBuf, Vec<u8>> {
     const MARK: &[u8] = b"# file: ";
     let mut files = HashMap::new();
     let mut name = PathBuf::from("/train.py");

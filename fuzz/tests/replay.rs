@@ -2,26 +2,27 @@
 
 use std::path::{Path, PathBuf};
 
-const TARGETS: [(&str, fn(&[u8])); 9] = [
+const TARGETS: [(&str, fn(&[u8])); 10] = [
     ("ingest", lowtide_fuzz::ingest),
     ("verdict", lowtide_fuzz::verdict),
     ("record", lowtide_fuzz::record),
     ("kernel", lowtide_fuzz::kernel),
     ("python", lowtide_fuzz::python),
+    ("rules", lowtide_fuzz::rules),
     ("config", lowtide_fuzz::config),
     ("marks", lowtide_fuzz::marks),
     ("remote", lowtide_fuzz::remote),
     ("heap", lowtide_fuzz::heap),
 ];
 
-/// Programs that the linter is tested with are seeds of `python`, too.
-const PROGRAMS: &str = "../crates/lint/tests/feeds/corpus";
+/// Programs that the linter and its rules are tested with are seeds, too.
+const PROGRAMS: [(&str, &str); 2] = [("python", "../crates/lint/tests/feeds/corpus"), ("rules", "../crates/causes/tests/rules")];
 
 fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut seeds = files(&here.join("seeds").join(target));
-    if target == "python" {
-        seeds.extend(files(&here.join(PROGRAMS)));
+    for (_, programs) in PROGRAMS.iter().filter(|(name, _)| *name == target) {
+        seeds.extend(files(&here.join(programs)));
     }
     seeds.sort();
     seeds
@@ -31,6 +32,7 @@ fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let files: Vec<_> = std::fs::read_dir(folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
         .map(|entry| entry.expect("a readable folder").path())
+        .filter(|path| path.is_file())
         .map(|path| (path.clone(), std::fs::read(&path).expect("a readable seed")))
         .collect();
     assert!(!files.is_empty(), "no seeds in {}", folder.display());

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Checking source: `lowtide check` beside Ruff, TorchFix and torch-preflight on the same trees, in turns. Prints the answer as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+from statistics import median
+
+from answer import Answer, middle_and_spread
+from peers import rivals_python
+
+# Widely used training code, as it lies on the Python index.
+TREES = {"lightning": "2.6.6", "transformers": "5.24.0"}
+TURNS = {"lightning": 5, "transformers": 5}
+# Whose time on the large tree would be most of the bench.
+SMALL_ONLY = ("TorchFix", "torch-preflight")
+ABOUT = (
+    "Each tool on the same files, in turns, after one run that brings them into the cache; Ruff without its own cache. Seconds by the "
+    "clock, of processor time, and most memory; median (least to most). All tools at their default rules, so they look for different "
+    "things."
+)
+GOAL_RUFF = 4.0  # times Ruff's time, at most
+GOAL_TORCHFIX = 100.0  # times TorchFix's speed, at least
+GOAL_LIGHTNING_S = 0.5
+
+
+def tree(name: str, version: str) -> Path:
+    """The source of a package, in the cache folder."""
+    target = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lowtide" / f"source-{name}-{version}"
+    if target.exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:"]
+        if subprocess.run([*pip, "-d", folder, f"{name}=={version}"], stdout=sys.stderr.fileno(), check=False).returncode != 0:
+            sys.exit(f"{name} {version} cannot be fetched: is a package index reachable?")
+        unpacked = Path(folder) / "unpacked"
+        with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
+            wheel.extractall(unpacked)
+        shutil.move(unpacked, target)
+    return target
+
+
+def commands(lowtide: Path, path: Path) -> dict[str, list[str]]:
+    """Each tool on a tree."""
+    tools = rivals_python().parent
+    return {
+        "lowtide": [str(lowtide), "check", "--fail-on", "none", str(path)],
+        "Ruff": [str(tools / "ruff"), "check", "--no-cache", "--isolated", "--exit-zero", "--quiet", str(path)],
+        "TorchFix": [str(tools / "torchfix"), str(path)],
+        "torch-preflight": [str(tools / "torch-preflight"), "check", str(path)],
+    }
+
+
+def measured(command: list[str]) -> tuple[float, float, float]:
+    """Seconds by the clock, seconds of processor time, and most memory in MiB of one run."""
+    start = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, _, used = os.wait4(process.pid, 0)
+    return time.monotonic() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lowtide", type=Path, required=True)
+    parser.add_argument("--only", choices=TREES, help="this tree")
+    args = parser.parse_args()
+    answer, rows, middle = Answer(), [], {}
+    for name, version in TREES.items():
+        if args.only not in (None, name):
+            continue
+        path = tree(name, version)
+        files = sum(1 for _ in path.rglob("*.py"))
+        tools = {tool: command for tool, command in commands(args.lowtide, path).items() if name == "lightning" or tool not in SMALL_ONLY}
+        found = {tool: [] for tool in tools}
+        for command in tools.values():
+            measured(command)
+        for turn in range(TURNS[name]):
+            # The order changes, so that a drift of the machine hits all alike.
+            for tool in list(tools)[turn % len(tools) :] + list(tools)[: turn % len(tools)]:
+                found[tool].append(measured(tools[tool]))
+        for tool, runs in found.items():
+            clock, cpu, memory = (list(column) for column in zip(*runs))
+            middle[name, tool] = (median(clock), median(cpu))
+            rows.append(
+                [f"{name} {version}, {files} files", tool, middle_and_spread(clock), middle_and_spread(cpu), f"{max(memory):.0f} MiB"]
+            )
+    answer.table(ABOUT, ["tree", "tool", "seconds", "of processor time", "memory"], rows)
+    for name in {tree for tree, _ in middle}:
+        for which, at in (("seconds", 0), ("processor time", 1)):
+            times = middle[name, "lowtide"][at] / middle[name, "Ruff"][at]
+            answer.goal(f"{name}: within {GOAL_RUFF:g} times Ruff's {which}", f"{times:.1f}", times <= GOAL_RUFF)
+    if ("lightning", "TorchFix") in middle:
+        times = middle["lightning", "TorchFix"][1] / middle["lightning", "lowtide"][1]
+        answer.goal(f"{GOAL_TORCHFIX:g} times faster than TorchFix, in processor time", f"{times:.0f} times", times >= GOAL_TORCHFIX)
+        seconds = middle["lightning", "lowtide"][0]
+        answer.goal(f"lightning in {GOAL_LIGHTNING_S} s", f"{seconds:.2f} s", seconds <= GOAL_LIGHTNING_S)
+    answer.print()
+
+
+if __name__ == "__main__":
+    main()
