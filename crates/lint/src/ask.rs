@@ -195,6 +195,9 @@ impl<'p> Check<'_, 'p> {
                 ) => false,
                 _ => true,
             },
+            // What an optimizer has: the parameters of a group, the groups.
+            Expr::Subscript(item) => !matches!(&*item.slice, Expr::StringLiteral(key) if key.value.to_str() == "params"),
+            Expr::Attribute(attribute) => attribute.attr.as_str() != "param_groups",
             _ => true,
         }
     }

@@ -7,6 +7,7 @@ mod here;
 mod lasting;
 mod loaders;
 mod puts;
+mod steps;
 mod values;
 
 use std::cell::{OnceCell, RefCell};

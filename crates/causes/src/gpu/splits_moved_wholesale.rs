@@ -121,11 +121,12 @@ fn cuts(check: &Check, file: FileId, owner: ScopeId, name: &str) -> bool {
         let round = lowtide_lint::check::loops_around(model, block).next();
         matches!(&*item.value, Expr::Name(each) if each.id.as_str() == name && model.owner(scope, name) == Some(owner))
             && round.is_some_and(|round| {
-                slice.lower.iter().any(|lower| {
-                    lowtide_lint::ask::names_in(lower)
-                        .iter()
-                        .any(|name| model.bindings(scope, name).iter().any(|binding| check.is_within(file, binding.block, round)))
-                })
+                runs_something(check, file, round)
+                    && slice.lower.iter().any(|lower| {
+                        lowtide_lint::ask::names_in(lower).iter().any(|name| {
+                            model.bindings(scope, name).iter().any(|binding| check.is_within(file, binding.block, round))
+                        })
+                    })
             })
     };
     let base = |mut value: &'_ Expr, scope, block| {
@@ -146,6 +147,21 @@ fn cuts(check: &Check, file: FileId, owner: ScopeId, name: &str) -> bool {
     };
     model.assigns.iter().any(|assign| base(assign.value, assign.scope, assign.block))
         || model.calls.iter().any(|call| call.call.arguments.args.iter().any(|value| base(value, call.scope, call.block)))
+}
+
+/// Whether a loop trains, or calls a model or something that may be one: what a function or an object was given.
+fn runs_something<'p>(check: &Check<'_, 'p>, file: FileId, round: BlockId) -> bool {
+    let model = check.flow.models.of(file);
+    let may_be_model = |call: &Call<'p>| match &*call.call.func {
+        Expr::Name(name) => model
+            .bindings(call.scope, name.id.as_str())
+            .iter()
+            .any(|binding| matches!(binding.kind, lowtide_lint::model::BindingKind::Parameter { .. })),
+        func => func.is_attribute_expr() && check.autograd.calls_model(file, call.scope, func),
+    };
+    check.trains_in(file, round)
+        || check.runs_model(file, round)
+        || model.calls.iter().any(|call| check.is_within(file, call.block, round) && may_be_model(call))
 }
 
 /// `node.to(device)` for one node after another, where that copies a dictionary of tensors into the node, and nothing lets go.

@@ -1,10 +1,11 @@
 //! LT106: The graph is retained on purpose, in a loop.
 
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
-use lowtide_lint::check::{Check, Hit};
+use lowtide_lint::ask::last_name;
+use lowtide_lint::check::{Check, Confidence, Hit, loops_around};
 use lowtide_lint::feeds::Kind;
 use lowtide_lint::feeds::is_inside;
-use lowtide_lint::model::{Call, Expr, Ranged};
+use lowtide_lint::model::{Call, Expr, Model, Ranged};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -74,11 +75,21 @@ fn rule(check: &Check) -> Vec<Hit> {
                 && (says("retain_graph") && !freed || says("create_graph"))
                 && check.containers.is_repeated(file, pass.scope, pass.block)
             {
-                hits.push(Hit::new(file, pass.call.start()));
+                let proven = says("create_graph") || !is_before_step(model, pass);
+                let confidence = if proven { Confidence::High } else { Confidence::Low };
+                hits.push(Hit::new(file, pass.call.start()).with(confidence));
             }
         }
     }
     hits
+}
+
+/// Whether the loop around has no step of an optimizer in it: its losses may belong to one step, and share a graph.
+fn is_before_step(model: &Model, pass: &Call) -> bool {
+    let steps = |name: &str| name == "step" || name.starts_with("zero_grad");
+    loops_around(model, pass.block).next().is_some_and(|round| {
+        !model.calls.iter().any(|call| is_inside(model, call.block, round) && last_name(&call.call.func).is_some_and(steps))
+    })
 }
 
 /// Whether a call goes back through a graph in another way than by `backward`: `autograd.grad`, or what takes `retain_graph` itself.

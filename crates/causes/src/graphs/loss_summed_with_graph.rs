@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
 use lowtide_lint::autograd::mentions;
-use lowtide_lint::check::{Check, Hit};
+use lowtide_lint::check::{Check, Confidence, Hit};
 use lowtide_lint::feeds::{Kind, innermost_loop, is_inside};
 use lowtide_lint::flow::Place;
 use lowtide_lint::model::{Assign, Bound, Expr, Operator, Ranged};
@@ -72,11 +72,33 @@ fn rule(check: &Check) -> Vec<Hit> {
             {
                 let what =
                     format!("{} sums up {} with the graph of each step", code(check, file, target), code(check, file, added));
-                hits.push(Hit::new(file, target.start()).saying(what).fixed(check.detach(file, scope, block, added)));
+                let proven = check.spans_steps(file, scope, block, target, added) && !is_beside_loss(check, file, assign, added);
+                let confidence = if proven { Confidence::High } else { Confidence::Low };
+                let hit = Hit::new(file, target.start()).saying(what).with(confidence);
+                hits.push(hit.fixed(check.detach(file, scope, block, added)));
             }
         }
     }
     hits
+}
+
+/// Whether a value came together with the loss that `backward` is called on (`loss, count = step(x)`): mostly a count, then.
+fn is_beside_loss<'p>(check: &Check<'_, 'p>, file: FileId, sum: &Assign<'p>, added: &'p Expr) -> bool {
+    let model = check.flow.models.of(file);
+    let is_loss =
+        |value, scope| check.flow.places(file, scope, value).iter().any(|at| at.depth == 0 && check.autograd.is_scalar(at.place));
+    let places = check.flow.places(file, sum.scope, added);
+    let mut given = places.iter().filter(|at| at.depth == 0).flat_map(|at| check.flow.assigned(at.place)).peekable();
+    given.peek().is_some()
+        && !is_loss(added, sum.scope)
+        && given.all(|(of, own)| {
+            *of == file
+                && own.how == Bound::Part
+                && model
+                    .assigns
+                    .iter()
+                    .any(|other| other.how == Bound::Part && other.range == own.range && is_loss(other.target, other.scope))
+        })
 }
 
 /// What a sum gets: `total += x`, `total = total + x`, `total = x + total`.

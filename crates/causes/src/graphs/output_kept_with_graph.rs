@@ -3,7 +3,7 @@
 use super::cached_embedding_with_graph::is_cached;
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::check::{Check, Hit, Put};
+use lowtide_lint::check::{Check, Confidence, Hit, Put};
 use lowtide_lint::feeds::Bound;
 use lowtide_lint::flow::{At, Place};
 use lowtide_lint::model::{BindingKind, Expr, ScopeId};
@@ -53,7 +53,10 @@ fn rule(check: &Check) -> Vec<Hit> {
                 continue;
             }
             let what = format!("{} keeps {} with its graph", code(check, file, put.container), code(check, file, put.value));
-            hits.push(Hit::new(file, put.offset).saying(what).fixed(check.detach(file, put.scope, put.block, put.value)));
+            let proven = check.spans_steps(file, put.scope, put.block, put.container, put.value);
+            let confidence = if proven { Confidence::High } else { Confidence::Low };
+            let hit = Hit::new(file, put.offset).saying(what).with(confidence);
+            hits.push(hit.fixed(check.detach(file, put.scope, put.block, put.value)));
         }
     }
     hits

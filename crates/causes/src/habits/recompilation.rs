@@ -2,7 +2,7 @@
 
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::ask::{given, keyword, last_name, says, truth};
-use lowtide_lint::check::{Check, Confidence, Hit, loops_around};
+use lowtide_lint::check::{Check, Confidence, Hit};
 use lowtide_lint::model::{BlockId, Call, Expr, ExprCall, Ranged, ScopeId};
 use lowtide_lint::program::FileId;
 
@@ -62,7 +62,8 @@ fn rule(check: &Check) -> Vec<Hit> {
         let model = check.flow.models.of(file);
         let places = check.flow.places(file, made.scope, made.target);
         for call in model.calls.iter().filter(|call| !call.call.arguments.is_empty()) {
-            let Some(round) = loops_around(model, call.block).next() else { continue };
+            // A model has so many parameters, and each its own shape.
+            let Some(round) = check.long_loop(file, call.block) else { continue };
             let is_it = check.flow.places(file, call.scope, &call.call.func).iter().any(|at| places.contains(at));
             let Some(value) =
                 given(call.call).filter(|_| is_it).find(|value| size_changes(check, file, call.scope, round, value, 3))

@@ -1,6 +1,7 @@
 //! LT404: A cache in the data set exists once per worker.
 
 use crate::{Cause, Fix, Language, Live, Role, Severity};
+use lowtide_lint::ask::names_in;
 use lowtide_lint::check::{Check, Confidence, Hit, Put, Value, Workers};
 use lowtide_lint::feeds::Bound;
 use lowtide_lint::model::Expr;
@@ -58,6 +59,7 @@ fn rule(check: &Check) -> Vec<Hit> {
                 // Every sample again in every epoch.
                 (None, _) => Confidence::High,
                 (Some(_), Some(Workers::None)) => Confidence::Low,
+                (Some(key), _) if !is_of_sample(check, &put, key, 3) => Confidence::Low,
                 (Some(_), _) => Confidence::Medium,
             };
             if kept {
@@ -84,6 +86,17 @@ fn is_small<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
     check.value(put.file, put.scope, put.block, put.value) == Value::Small
         || check.is_set(put.file, put.scope, put.container)
         || put.key.is_none() && matches!(put.value, Expr::Name(name) if is_index(check, put, name.id.as_str()))
+}
+
+/// Whether a key comes from what a sample is asked for by: others may be the names of a few parts.
+fn is_of_sample<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &'p Expr, looks: usize) -> bool {
+    let Some(looks) = looks.checked_sub(1) else { return false };
+    names_in(key).into_iter().any(|name| is_index(check, put, name) && !matches!(name, "self" | "cls"))
+        || matches!(key, Expr::Name(_))
+            && check
+                .values(put.file, put.scope, key)
+                .into_iter()
+                .any(|(of, _, value)| of == put.file && is_of_sample(check, put, value, looks))
 }
 
 /// The index that a sample is asked for by.

@@ -1,10 +1,10 @@
 //! LT401: DataLoader workers copy the data set page by page.
 
 use crate::{Cause, Fix, Language, Live, Role, Severity};
-use lowtide_lint::ask::{given, last_name, method, receiver};
+use lowtide_lint::ask::{given, last_name, method, names_in, receiver};
 use lowtide_lint::check::{Check, Confidence, Hit, Workers};
 use lowtide_lint::flow::{At, Place};
-use lowtide_lint::model::{Bound, Comprehension, Expr, ExprCall, Ranged, ScopeId};
+use lowtide_lint::model::{Assign, Bound, Comprehension, Expr, ExprCall, Number, Operator, Ranged, ScopeId};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -43,6 +43,8 @@ fn signature(live: &Live) -> Option<u8> {
 
 /// Names, calls and containers that are looked through from an attribute to how its list is made.
 const MAX_LOOKS: usize = 6;
+/// So many objects take some megabytes for each worker.
+const MANY: i64 = 10_000;
 
 /// An attribute from which `__getitem__` takes its samples, that is given a list or dictionary of as many Python objects as there
 /// are samples, in a data set that a loader with workers reads.
@@ -58,18 +60,18 @@ fn rule(check: &Check) -> Vec<Hit> {
         for name in check.sample_attributes(class) {
             let places = check.flow.classes.ancestors(class).iter().map(|class| Place::Attribute(*class, name));
             let assigned: Vec<_> = places.flat_map(|place| check.flow.assigned(place).copied().collect::<Vec<_>>()).collect();
-            // What some caller gives tells little of what all do.
-            let find = |callers| {
+            // What some caller gives tells little of what all do, and what is not seen may be anything.
+            let find = |lenient| {
                 assigned.iter().copied().find(|(file, assign)| {
                     assign.how == Bound::Whole
                         && own(*file)
-                        && (holds_objects(check, *file, assign.scope, assign.value, MAX_LOOKS, callers)
-                            || is_filled(check, *file, assign.scope, assign.target))
+                        && (holds_objects(check, *file, assign.scope, assign.value, MAX_LOOKS, lenient)
+                            || is_filled(check, *file, assign.scope, assign.target, lenient))
                 })
             };
             let (of_objects, confidence) = match find(false) {
-                Some(found) => (Some(found), confidence),
-                None => (find(true), Confidence::Low),
+                Some(found) if check.has_all_samples(class, name) || is_of_many(check, found) => (Some(found), confidence),
+                _ => (find(true), Confidence::Low),
             };
             let Some((file, assign)) = of_objects else { continue };
             let what = format!(
@@ -86,17 +88,19 @@ fn rule(check: &Check) -> Vec<Hit> {
 }
 
 /// Whether a value is a list or dictionary of many Python objects.
-fn holds_objects<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: &'p Expr, looks: usize, callers: bool) -> bool {
+fn holds_objects<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: &'p Expr, looks: usize, lenient: bool) -> bool {
     let Some(looks) = looks.checked_sub(1) else { return false };
-    let inner = |value: &'p Expr| holds_objects(check, file, scope, value, looks, callers);
+    let inner = |value: &'p Expr| holds_objects(check, file, scope, value, looks, lenient);
     let made = |element: &'p Expr, generators: &'p [Comprehension]| {
-        generators.iter().any(|generator| check.is_long(file, scope, &generator.iter)) && is_object(check, file, scope, element)
+        generators.iter().any(|generator| check.is_long(file, scope, &generator.iter))
+            && is_object(check, file, scope, element)
+            && (lenient || is_sure(check, file, scope, element, generators, MAX_LOOKS))
     };
     match value {
         Expr::ListComp(each) => made(&each.elt, &each.generators),
         Expr::Generator(each) => made(&each.elt, &each.generators),
         // Mostly a map of the few labels that there are.
-        Expr::DictComp(each) => callers && made(&each.value, &each.generators),
+        Expr::DictComp(each) => lenient && made(&each.value, &each.generators),
         Expr::Subscript(item) => inner(&item.value),
         Expr::BinOp(each) => inner(&each.left) || inner(&each.right),
         Expr::If(each) => inner(&each.body) || inner(&each.orelse),
@@ -118,13 +122,43 @@ fn holds_objects<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value:
             }
         }
         Expr::Name(_) => {
-            let others = if callers { given_by_callers(check, file, scope, value) } else { Vec::new() };
-            is_filled(check, file, scope, value)
+            let others = if lenient { given_by_callers(check, file, scope, value) } else { Vec::new() };
+            is_filled(check, file, scope, value, lenient)
                 || check
                     .values(file, scope, value)
                     .into_iter()
                     .chain(others)
-                    .any(|(file, scope, value)| holds_objects(check, file, scope, value, looks, callers))
+                    .any(|(file, scope, value)| holds_objects(check, file, scope, value, looks, lenient))
+        }
+        _ => false,
+    }
+}
+
+/// Whether the source says that a list is long: it counts to a large number, or to a multiple of one.
+fn is_of_many<'p>(check: &Check<'_, 'p>, (file, assign): (FileId, Assign<'p>)) -> bool {
+    let Expr::ListComp(list) = assign.value else { return false };
+    list.generators.iter().any(|generator| {
+        let Expr::Call(range) = &generator.iter else { return false };
+        last_name(&range.func) == Some("range")
+            && range.arguments.args.iter().any(|end| {
+                let by_name = end.is_name_expr().then(|| check.only_value(file, assign.scope, end)).flatten();
+                has_large_number(by_name.map_or(end, |(_, value)| value), MAX_LOOKS)
+            })
+    })
+}
+
+fn has_large_number(value: &Expr, looks: usize) -> bool {
+    let Some(looks) = looks.checked_sub(1) else { return false };
+    match value {
+        Expr::NumberLiteral(literal) => match &literal.value {
+            Number::Int(number) => number.as_i64().is_none_or(|number| number >= MANY),
+            _ => false,
+        },
+        Expr::BinOp(each) if each.op == Operator::Mult => {
+            has_large_number(&each.left, looks) || has_large_number(&each.right, looks)
+        }
+        Expr::Call(call) if last_name(&call.func) == Some("int") => {
+            call.arguments.args.iter().any(|of| has_large_number(of, looks))
         }
         _ => false,
     }
@@ -140,7 +174,7 @@ fn given_by_callers<'p>(
 }
 
 /// Whether a loop that may be long appends objects to it.
-fn is_filled<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, container: &'p Expr) -> bool {
+fn is_filled<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, container: &'p Expr, lenient: bool) -> bool {
     let places = check.flow.places(file, scope, container);
     let model = check.flow.models.of(file);
     if places.is_empty() || model.calls.is_empty() {
@@ -152,6 +186,7 @@ fn is_filled<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, container:
             && check.flow.places(file, put.scope, put.container).iter().any(|at| places.contains(at))
             && check.makes_samples(file, put.scope).is_none()
             && is_object(check, file, put.scope, put.value)
+            && (lenient || is_sure(check, file, put.scope, put.value, &[], MAX_LOOKS))
             && !check.value(file, put.scope, put.block, put.value).is_data()
     })
 }
@@ -173,6 +208,135 @@ fn is_object<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, element: &
         // A few data sets in one.
         && check.flow.class_of(file, scope, element).is_none_or(|class| check.flow.method(class, "__getitem__").is_none())
 }
+
+/// Whether the source shows that an element is a Python object: a text, a dictionary, a list, an instance of a class, or what
+/// was read from a file that gives such.
+fn is_sure<'p>(
+    check: &Check<'_, 'p>,
+    file: FileId,
+    scope: ScopeId,
+    element: &'p Expr,
+    around: &'p [Comprehension],
+    looks: usize,
+) -> bool {
+    let Some(looks) = looks.checked_sub(1) else { return false };
+    let inner = |element: &'p Expr| is_sure(check, file, scope, element, around, looks);
+    match element {
+        Expr::Dict(_) | Expr::List(_) | Expr::Tuple(_) | Expr::Set(_) | Expr::ListComp(_) | Expr::DictComp(_) => true,
+        Expr::StringLiteral(_) | Expr::FString(_) => true,
+        Expr::BinOp(each) => inner(&each.left) || inner(&each.right),
+        Expr::If(each) => inner(&each.body) || inner(&each.orelse),
+        Expr::Subscript(item) => is_read(check, file, scope, &item.value, around, looks),
+        Expr::Call(call) => {
+            let name = check.flow.models.of(file).full_name(scope, &call.func);
+            name.is_some_and(|name| MAKE_OBJECTS.contains(&name.as_str()))
+                || method(call).is_some_and(|name| GIVE_TEXT.contains(&name))
+                || check.flow.class_of(file, scope, element).is_some()
+        }
+        Expr::Name(_) => {
+            let places = check.flow.places(file, scope, element);
+            let mut given = places.iter().filter(|at| at.depth == 0).flat_map(|at| check.flow.assigned(at.place));
+            is_read(check, file, scope, element, around, looks)
+                || given.any(|(file, assign)| {
+                    matches!(assign.how, Bound::Whole | Bound::Part)
+                        && is_sure(check, *file, assign.scope, assign.value, &[], looks)
+                })
+        }
+        _ => false,
+    }
+}
+
+/// Whether a value is, or is a part of, what was read from a file or a folder and is made of Python objects.
+fn is_read<'p>(
+    check: &Check<'_, 'p>,
+    file: FileId,
+    scope: ScopeId,
+    value: &'p Expr,
+    around: &'p [Comprehension],
+    looks: usize,
+) -> bool {
+    let Some(looks) = looks.checked_sub(1) else { return false };
+    let inner = |value: &'p Expr| is_read(check, file, scope, value, around, looks);
+    match value {
+        Expr::Subscript(item) => inner(&item.value),
+        Expr::Call(call) => {
+            let name = check.flow.models.of(file).full_name(scope, &call.func);
+            match name.as_deref() {
+                Some(name) if READ.contains(&name) => true,
+                Some("enumerate" | "list" | "reversed" | "sorted" | "zip") => call.arguments.args.iter().any(inner),
+                _ => match method(call) {
+                    Some("glob" | "iterdir" | "readlines" | "rglob" | "splitlines" | "to_dict") => {
+                        check.flow.callee(file, scope, &call.func).is_none()
+                    }
+                    Some("get" | "items" | "keys" | "values") => receiver(call).is_some_and(inner),
+                    _ => last_name(&call.func) == Some("tqdm") && call.arguments.args.first().is_some_and(inner),
+                },
+            }
+        }
+        Expr::Name(_) => {
+            let by_name = |generator: &&'p Comprehension| names_in(&generator.target).iter().any(|name| is_name(value, name));
+            if let Some(generator) = around.iter().find(by_name) {
+                return inner(&generator.iter);
+            }
+            let places = check.flow.places(file, scope, value);
+            let mut given = places.iter().filter(|at| at.depth == 0).flat_map(|at| check.flow.assigned(at.place));
+            given.any(|(file, assign)| is_read(check, *file, assign.scope, assign.value, &[], looks))
+        }
+        _ => false,
+    }
+}
+
+fn is_name(value: &Expr, name: &str) -> bool {
+    matches!(value, Expr::Name(each) if each.id.as_str() == name)
+}
+
+/// Functions that give a Python object that is no number.
+const MAKE_OBJECTS: &[&str] = &[
+    "dict",
+    "json.loads",
+    "list",
+    "os.path.abspath",
+    "os.path.basename",
+    "os.path.join",
+    "pathlib.Path",
+    "repr",
+    "str",
+    "tuple",
+];
+/// Methods of texts and paths that give texts, paths or lists of them.
+const GIVE_TEXT: &[&str] = &[
+    "as_posix",
+    "decode",
+    "format",
+    "groups",
+    "join",
+    "joinpath",
+    "lower",
+    "lstrip",
+    "replace",
+    "rsplit",
+    "rstrip",
+    "split",
+    "splitlines",
+    "strip",
+    "upper",
+    "with_suffix",
+];
+/// Functions that read what is made of Python objects.
+const READ: &[&str] = &[
+    "csv.DictReader",
+    "csv.reader",
+    "glob.glob",
+    "json.load",
+    "json.loads",
+    "open",
+    "os.listdir",
+    "os.scandir",
+    "os.walk",
+    "pickle.load",
+    "pickle.loads",
+    "yaml.safe_load",
+];
 
 /// Functions that give tensors and arrays.
 const GIVE_DATA: &[&str] = &["array", "as_tensor", "asarray", "from_numpy", "load", "tensor"];

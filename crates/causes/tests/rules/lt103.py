@@ -129,3 +129,51 @@ class Players:
         for state in states:
             self.play("a", state)
             self.learn()
+
+
+# Hints: parts of one pass. With what trains or loads around them they are none.
+class Chunked:
+    def __init__(self, net: nn.Module):
+        self.net = net
+
+    def pieces(self, chunks):
+        found = []
+        for chunk in chunks.split(8):
+            found.append(self.net(chunk))  # LT103 hint
+        return torch.cat(found)
+
+    def costs(self, chunks, back=False):
+        costs = []
+        for chunk in chunks.split(8):
+            cost = self.net(chunk).sum()
+            if back:
+                cost.backward()
+                cost = cost.detach()
+            costs.append(cost)  # LT103 hint
+        return sum(costs)
+
+    def joined(self, loader):
+        for batch in loader:
+            inputs = {}
+            for name, part in batch.items():
+                inputs[name] = self.net(part)
+            sum(value.sum() for value in inputs.values()).backward()
+
+    def tested(self, test_loader):
+        answers = []
+        for batch in test_loader:
+            answers.append(self.net(batch))  # LT103
+        return answers
+
+    def trained(self, source, sgd):
+        answers = []
+        for batch in source:
+            sgd.zero_grad()
+            answer = self.net(batch)
+            finish(answer, sgd)
+            answers.append(answer)  # LT103
+
+
+def finish(answer, sgd):
+    answer.sum().backward()
+    sgd.step()

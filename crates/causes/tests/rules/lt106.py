@@ -26,13 +26,13 @@ def second(net, data):
 
 def lightning(self, batches):
     for b in batches:
-        self.manual_backward(self(b), retain_graph=True)  # LT106
+        self.manual_backward(self(b), retain_graph=True)  # LT106 hint
 
 
 def two(costs):
     for a, b in costs:
-        a.backward(retain_graph=True)  # LT106
-        b.backward(retain_graph=True)  # LT106
+        a.backward(retain_graph=True)  # LT106 hint
+        b.backward(retain_graph=True)  # LT106 hint
 
 
 def once(cost):
@@ -61,3 +61,9 @@ def penalty(net, data):
 def chosen(costs, keep):
     for a in costs:
         a.backward(retain_graph=keep)
+
+
+# A hint: without a step in the loop, the passes may belong to one and share a graph.
+def particles(traces):
+    for trace in traces():
+        (-trace.value()).backward(retain_graph=True)  # LT106 hint

@@ -21,21 +21,21 @@ class Loop:
 
     def step(self, at, x):
         self.net(x).sum().backward()
-        self.records.append(self.watch.snapshot())  # LT301
-        self.by_name[at] = self.watch.describe(x)  # LT301
-        self.records += [self.watch]  # LT301
+        self.records.append(self.watch.snapshot())  # LT301 hint
+        self.by_name[at] = self.watch.describe(x)  # LT301 hint
+        self.records += [self.watch]  # LT301 hint
         self.window.append(self.watch.snapshot())
         self.window = self.window[-10:]
         self.flushed.append(self.watch.snapshot())
         self.counts["all"] = self.watch.snapshot()
-        self.records.append(at + 1.5)  # LT301
+        self.records.append(at + 1.5)  # LT301 hint
 
     def flush(self):
         self.flushed.clear()
 
 
 def note(x):
-    EVENTS.append(make(x))  # LT301
+    EVENTS.append(make(x))  # LT301 hint
     EVENTS.append("step")
     EVENTS.append(len(x))
 

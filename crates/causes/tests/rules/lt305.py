@@ -21,7 +21,7 @@ class Trainer:
         out = self.net(x)
         out.sum().backward()
         self.hooks.append(lambda: print(x.mean()))  # LT305
-        self.names.append(lambda: self.net)  # LT301
+        self.names.append(lambda: self.net)  # LT301 hint
         self.fired.append(lambda: out.mean())
 
         def show():
@@ -62,7 +62,7 @@ def run(net: nn.Module, batches):
 
 
 def plain():
-    LATER.append(print)  # LT301
+    LATER.append(print)  # LT301 hint
 
 
 def fixed(names):

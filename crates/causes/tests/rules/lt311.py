@@ -42,7 +42,7 @@ def show(paths):
 
 def look(path):
     photo = Image.open(path)
-    GALLERY.append((photo.size, path))  # LT301
+    GALLERY.append((photo.size, path))  # LT301 hint
     GALLERY.append(photo)  # LT311
 
 

@@ -65,7 +65,7 @@ class Spoken(Dataset):
 
 class Pairs(Dataset):
     def __init__(self, pairs):
-        self.pairs = pairs  # LT401
+        self.pairs = pairs  # LT401 hint
 
     def __len__(self):
         return len(self.pairs)
@@ -182,3 +182,49 @@ class Several(Dataset):
 
 def several(names):
     return DataLoader(Several(names), num_workers=2)
+
+
+# Hints: the source does not show that there is a Python object for each sample.
+class Unseen(Dataset):
+    def __init__(self, file, tags):
+        spans = torch.load(file)
+        self.spans = []  # LT401 hint
+        for tag in tags:
+            self.spans.append(spans[tag])
+
+    def __len__(self):
+        return len(self.spans)
+
+    def __getitem__(self, at):
+        return self.spans[at]
+
+
+class Scaled(Dataset):
+    def __init__(self, rows, file):
+        self.rows = np.load(rows)
+        with open(file) as text:
+            self.scales = json.load(text)  # LT401 hint
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, at):
+        voice = "first"
+        return self.rows[at] * self.scales[voice]
+
+
+class Counted(Dataset):
+    def __init__(self):
+        self.names = [f"{at}.png" for at in range(50_000)]  # LT401
+
+    def __len__(self):
+        return 600
+
+    def __getitem__(self, at):
+        return len(self.names[int(np.random.rand() * 50_000)])
+
+
+def hinted(file):
+    yield DataLoader(Unseen(file, []), num_workers=4)
+    yield DataLoader(Scaled(file, file), num_workers=4)
+    yield DataLoader(Counted(), num_workers=4)

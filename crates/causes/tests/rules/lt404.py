@@ -199,3 +199,21 @@ class Measured(Dataset):
 
 class Sized(dict):
     bytes = 0
+
+
+class Tongues(IterableDataset):
+    """A hint: one entry for each part, of which there may be few."""
+
+    def __init__(self, tongues, sources):
+        self.tongues = tongues
+        self.sources = sources
+        self.running = {}
+
+    def __iter__(self):
+        for tongue in self.tongues:
+            self.running[tongue] = np.load(self.sources[tongue])  # LT404 hint
+        yield from self.running.values()
+
+
+def tongues(sources):
+    return DataLoader(Tongues(list(sources), sources), num_workers=2)

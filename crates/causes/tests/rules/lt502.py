@@ -120,3 +120,15 @@ def polite(net, parts, where, feed):
     for rows in feed:
         batch = Fields(rows).to(where)
         net(batch.fields["x"]).sum().backward()
+
+
+def message(parts, sizes):
+    joined = torch.cat(parts)
+    joined = joined.to(CARD)
+    torch.distributed.broadcast(joined, 0)
+    offset, found = 0, []
+    for size in sizes:
+        part = joined[offset : offset + size]
+        found.append(bytes(part.tolist()))
+        offset += size
+    return found

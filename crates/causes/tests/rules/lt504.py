@@ -3,14 +3,14 @@ import os
 
 import torch
 
-os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"  # LT504
-os.environ.setdefault("PYTORCH_ALLOC_CONF", "max_split_size_mb:128,expandable_segments:True")  # LT504
-os.putenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")  # LT504
+os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"  # LT504 hint
+os.environ.setdefault("PYTORCH_ALLOC_CONF", "max_split_size_mb:128,expandable_segments:True")  # LT504 hint
+os.putenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")  # LT504 hint
 
 
 def start(limit):
-    torch.cuda.memory._set_allocator_settings("expandable_segments:True")  # LT504
-    os.environ.update({"PYTORCH_CUDA_ALLOC_CONF": f"garbage_collection_threshold:{limit},expandable_segments:True"})  # LT504
+    torch.cuda.memory._set_allocator_settings("expandable_segments:True")  # LT504 hint
+    os.environ.update({"PYTORCH_CUDA_ALLOC_CONF": f"garbage_collection_threshold:{limit},expandable_segments:True"})  # LT504 hint
 
 
 # Harmless.

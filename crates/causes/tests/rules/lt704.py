@@ -75,3 +75,17 @@ def not_compiled(net):
 def once(net, width):
     fast = torch.compile(net, dynamic=False)
     fast(torch.zeros(2, width))
+
+
+class Conditioner(torch.optim.Optimizer):
+    """A model has so many parameters, and each its own shape."""
+
+    def __init__(self, params):
+        super().__init__(params, {})
+        self.fast = torch.compile(torch.linalg.norm, dynamic=False)
+
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                noise = torch.randn(p.shape)
+                self.fast(noise)

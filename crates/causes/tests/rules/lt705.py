@@ -47,7 +47,7 @@ def training(net, feed):
 def hints(net, feed):
     for rows in feed:
         net = torch.compile(net)  # the name changes with each round: wrapped again, not the same again
-        step = torch.compile(advance)  # LT705
+        step = torch.compile(advance)  # LT705 hint
         step(net, rows)
         net(rows).sum().backward()
 

@@ -44,7 +44,7 @@ impl<'p> Check<'_, 'p> {
 }
 
 /// Whether a value has no graph whatever it is computed from: `x.item()`, `x.detach().cpu()`, `x.data`.
-fn is_taken_off(value: &Expr, left: usize) -> bool {
+pub(super) fn is_taken_off(value: &Expr, left: usize) -> bool {
     let Some(left) = left.checked_sub(1) else { return false };
     match value {
         Expr::Call(call) => match &*call.func {

@@ -35,7 +35,8 @@ impl<'p> Check<'_, 'p> {
     }
 
     /// Whether a model is called inside a block.
-    fn runs_model(&self, file: FileId, round: BlockId) -> bool {
+    #[must_use]
+    pub fn runs_model(&self, file: FileId, round: BlockId) -> bool {
         if let Some(known) = self.rounds.borrow().get(&(file, round)) {
             return *known;
         }

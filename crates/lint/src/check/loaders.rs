@@ -1,6 +1,7 @@
 //! Data sets and the loaders that read them: which class, with workers or without.
 
 use ruff_python_ast::visitor::{Visitor, walk_expr};
+use ruff_python_ast::{ExprSubscript, Stmt};
 
 use super::Check;
 use crate::ask::{argument, calls_named, keyword, last_name, truth};
@@ -139,10 +140,8 @@ impl<'p> Check<'_, 'p> {
             at += 1;
             let model = self.flow.models.of(file);
             let ScopeKind::Function(definition) = model.scope(method).kind else { continue };
-            let mut items = Items(Vec::new());
-            definition.body.iter().for_each(|stmt| items.visit_stmt(stmt));
-            for container in items.0 {
-                if let Expr::Attribute(attribute) = container
+            for item in items_in(&definition.body) {
+                if let Expr::Attribute(attribute) = &*item.value
                     && self.flow.own_class(file, method, &attribute.value).is_some()
                 {
                     found.push(attribute.attr.as_str());
@@ -161,6 +160,31 @@ impl<'p> Check<'_, 'p> {
         found.sort_unstable();
         found.dedup();
         found
+    }
+
+    /// Whether an attribute of a data set is proven to have one element for each sample: its length is the data set's, or the
+    /// index that a sample is asked for by is also its own.
+    #[must_use]
+    pub fn has_all_samples(&self, class: ClassId, name: &str) -> bool {
+        let is_it = |file, scope, expr: &Expr| matches!(expr, Expr::Attribute(each) if each.attr.as_str() == name && self.flow.own_class(file, scope, &each.value).is_some());
+        let counted = self.flow.method(class, "__len__").is_some_and(|(file, method)| {
+            let model = self.flow.models.of(file);
+            model.calls.iter().filter(|call| model.function_of(call.scope) == Some(method)).any(|call| {
+                last_name(&call.call.func) == Some("len")
+                    && call.call.arguments.args.first().is_some_and(|of| is_it(file, method, of))
+            })
+        });
+        let by_index = || {
+            self.flow.method(class, "__getitem__").is_some_and(|(file, method)| {
+                let ScopeKind::Function(definition) = self.flow.models.of(file).scope(method).kind else { return false };
+                let is_index = |index: &Expr| match index {
+                    Expr::Name(index) => definition.parameters.iter().skip(1).any(|each| each.name().id == index.id),
+                    _ => false,
+                };
+                items_in(&definition.body).into_iter().any(|item| is_index(&item.slice) && is_it(file, method, &item.value))
+            })
+        };
+        counted || by_index()
     }
 
     /// Whether an expression names a GPU, as far as the source shows: `"cuda:0"`, `torch.device("cuda" if ... else "cpu")`, a
@@ -289,8 +313,14 @@ fn is_loader(name: Option<&str>) -> bool {
     name.is_some_and(|name| LOADERS.contains(&name))
 }
 
-/// What items are taken from, anywhere in statements.
-struct Items<'a>(Vec<&'a Expr>);
+/// The items that are taken anywhere in statements.
+fn items_in(statements: &[Stmt]) -> Vec<&ExprSubscript> {
+    let mut items = Items(Vec::new());
+    statements.iter().for_each(|statement| items.visit_stmt(statement));
+    items.0
+}
+
+struct Items<'a>(Vec<&'a ExprSubscript>);
 
 impl<'a> Visitor<'a> for Items<'a> {
     fn visit_expr(&mut self, expr: &'a Expr) {
@@ -302,7 +332,7 @@ impl<'a> Visitor<'a> for Items<'a> {
             {
                 return [&*inner.slice, &*item.slice].into_iter().for_each(|index| self.visit_expr(index));
             }
-            self.0.push(&item.value);
+            self.0.push(item);
         }
         stacker::maybe_grow(128 << 10, 2 << 20, || walk_expr(self, expr));
     }
