@@ -199,8 +199,9 @@ def judge(
             judge_rate(result, finding["growth"], ref)
             judge_growth_per_step(result, finding["growth"], truth, ref)
     elif not leaks and said == "no_leak" and variant == "leak" and not early:
-        classes = CLASSES[truth.problem] | (CHILDREN if truth.kind == "child_process" else set())
-        finding = _finding(report, lambda f: f["class"] in classes)
+        finding = _finding(report, lambda f: f["class"] in CLASSES[truth.problem])
+        if finding is None and truth.kind == "child_process":
+            finding = _finding(report, lambda f: f["class"] in CHILDREN)
         must_say = truth.problem not in MAY_SAY_NOTHING or truth.kind == "page_cache"
         result.cls = _mark(finding is not None or not must_say)
         if finding is not None and finding.get("process") is not None and truth.kind != "none":

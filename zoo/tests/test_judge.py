@@ -114,6 +114,15 @@ def test_the_class_of_what_is_no_leak(problem, said, mark):
     assert judge(report("no_leak", *findings), truth, "leak", LOG, None).cls == mark
 
 
+def test_what_children_cost_is_found_beside_what_the_trainer_did():
+    truth = Truth("x", False, "overhead", "child_process", "child:pool_worker")
+    trainers = finding(cls="bounded_growth", rate=None)
+    childrens = finding(cls="overhead", pid=0, role="other", label="20 x forked child of the trainer", rate=None)
+    j = judge(report("no_leak", trainers, childrens), truth, "leak", LOG, None)
+    assert (j.cls, j.process) == ("right", "right")
+    assert judge(report("no_leak", trainers), truth, "leak", LOG, None).process == "wrong"
+
+
 def test_growing_file_pages_must_be_named():
     truth = Truth("x", False, "none", "page_cache", "main")
     assert judge(report("no_leak"), truth, "leak", LOG, None).cls == "wrong"
