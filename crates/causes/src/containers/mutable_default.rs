@@ -2,10 +2,11 @@
 
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, RootKind, Severity};
-use lowtide_lint::check::{Check, Hit};
+use lowtide_lint::check::{Check, Confidence, Hit};
 use lowtide_lint::feeds::Kind;
 use lowtide_lint::flow::At;
-use lowtide_lint::model::{Bound, Expr};
+use lowtide_lint::model::{Bound, Expr, Ranged, TextRange};
+use lowtide_lint::program::FileId;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -65,16 +66,27 @@ fn rule(check: &Check) -> Vec<Hit> {
                         })
                 });
                 if let Some(adds) = grows {
-                    hits.push(Hit::new(file, adds.offset).saying(format!(
+                    let what = format!(
                         "every call of `{}` without `{name}` adds to the same {}, which was made with the function",
                         model.qualified_name(scope),
                         code(check, file, default)
-                    )));
+                    );
+                    let is_cache = adds.key.is_some_and(|key| is_looked_up(check, file, name, key, function.range()));
+                    let confidence = if is_cache { Confidence::Low } else { Confidence::High };
+                    hits.push(Hit::new(file, adds.offset).saying(what).with(confidence));
                 }
             }
         }
     }
     hits
+}
+
+/// Whether a function reads an entry by the key that it also sets: a cache, and meant as one.
+fn is_looked_up(check: &Check, file: FileId, name: &str, key: &Expr, function: TextRange) -> bool {
+    let key = check.text(file, key.range());
+    let text = check.text(file, function);
+    let entry = [format!("{name}[{key}]"), format!("{name}[{}]", key.trim_matches(['(', ')']))];
+    entry.iter().any(|entry| text.matches(entry.as_str()).count() > 1) || text.contains(&format!("{name}.get({key}"))
 }
 
 /// `[]`, `{}`, `set()`, `list()`, `dict()`, `defaultdict(list)`: made once, when the function is.

@@ -75,7 +75,9 @@ fn rule(check: &Check) -> Vec<Hit> {
                 && (says("retain_graph") && !freed || says("create_graph"))
                 && check.containers.is_repeated(file, pass.scope, pass.block)
             {
-                let proven = says("create_graph") || !is_before_step(model, pass);
+                // Somebody's own backward pass may be one of several.
+                let is_hook = model.method_of(pass.scope).is_some_and(|(_, method)| model.scope(method).name() == "backward");
+                let proven = says("create_graph") || !is_hook && !is_before_step(model, pass);
                 let confidence = if proven { Confidence::High } else { Confidence::Low };
                 hits.push(Hit::new(file, pass.call.start()).with(confidence));
             }

@@ -2,7 +2,7 @@
 
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::check::{Check, Hit, loops_around};
+use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::feeds::Phase;
 use lowtide_lint::model::{BlockKind, Call, Expr, Model, Ranged, ScopeId, ScopeKind, dotted};
 use lowtide_lint::program::FileId;
@@ -47,7 +47,9 @@ fn rule(check: &Check) -> Vec<Hit> {
         for eval in &model.calls {
             let Some(switched) = switched(eval, "eval") else { continue };
             let function = model.function_of(eval.scope);
-            if wants_gradients(model, function) || is_called_without(check, file, function, 4) {
+            // A layer that is switched in a forward pass: dropout that is off for good, say.
+            let is_forward = function.is_some_and(|function| model.scope(function).name() == "forward");
+            if is_forward || wants_gradients(model, function) || is_called_without(check, file, function, 4) {
                 continue;
             }
             let back = model.calls.iter().filter(|call| model.function_of(call.scope) == function);
@@ -59,7 +61,7 @@ fn rule(check: &Check) -> Vec<Hit> {
                     && call.call.start() > eval.call.start()
                     && same(&call.call.func, switched)
                     && !trains_again
-                    && loops_around(model, call.block).next().is_some()
+                    && check.long_loop(file, call.block).is_some()
                     && follows(model, eval, call)
                     && !check.autograd.is_without(file, call.scope, call.block)
                     && !may_be_without(model, call)

@@ -177,3 +177,17 @@ class Chunked:
 def finish(answer, sgd):
     answer.sum().backward()
     sgd.step()
+
+
+def averaged(net: nn.Module, loader):
+    means, mean, rounds = [], 0.0, 0
+    for batch in loader:
+        cost = net(batch).sum()
+        cost.backward()
+        mean += cost
+        rounds += 1
+        if rounds % 10 == 0:
+            mean = float(mean) / rounds
+            means.append(mean)
+            mean, rounds = 0.0, 0
+    return means

@@ -67,3 +67,12 @@ def chosen(costs, keep):
 def particles(traces):
     for trace in traces():
         (-trace.value()).backward(retain_graph=True)  # LT106 hint
+
+
+class Hooked:
+    def backward(self, cost):
+        cost.backward(retain_graph=True)  # LT106 hint
+
+
+for cost in []:
+    Hooked().backward(cost)

@@ -67,3 +67,12 @@ def plain(x, y=(), z=3):
 def options(x, settings=dict()):
     settings.update(dict(depth=1, width=x))
     return settings
+
+
+# A hint: it is looked up, so it is meant as a cache.
+def filter_of(rate, wanted, made={}):
+    try:
+        return made[rate]
+    except KeyError:
+        made[rate] = (rate, wanted)  # LT308 hint
+        return made[rate]

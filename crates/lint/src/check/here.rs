@@ -32,7 +32,13 @@ impl<'p> Check<'_, 'p> {
                         && matches!(assign.how, Bound::Whole | Bound::Part)
                 });
                 let last = before.max_by_key(|(_, assign)| assign.range.start());
-                last.is_none_or(|(_, assign)| !is_taken_off(assign.value, 12))
+                last.is_none_or(|(_, assign)| match assign.value {
+                    // `float(total) / count`
+                    Expr::BinOp(each) => [&*each.left, &*each.right]
+                        .into_iter()
+                        .any(|side| !is_taken_off(side, 12) && self.autograd.carries(file, scope, assign.block, side)),
+                    value => !is_taken_off(value, 12),
+                })
             }
             Expr::BinOp(each) => inner(&each.left) || inner(&each.right),
             Expr::Tuple(each) => each.elts.iter().any(inner),
