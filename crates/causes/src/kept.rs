@@ -1,5 +1,6 @@
 //! What is put into a container, as far as rules tell things apart: each is one rule's.
 
+use lowtide_lint::ask::method;
 use lowtide_lint::check::{Check, Put, Value, loops_around};
 use lowtide_lint::feeds::Phase;
 use lowtide_lint::flow::{At, Place};
@@ -139,9 +140,7 @@ fn is_closure(check: &Check, put: &Put) -> bool {
     let model = check.flow.models.of(put.file);
     let Some(around) = model.function_of(put.scope) else { return false };
     let made = match put.value {
-        Expr::Lambda(lambda) => model.scopes.iter().zip(0..).find_map(|(scope, id)| {
-            matches!(scope.kind, ScopeKind::Lambda(each) if std::ptr::eq(each, lambda)).then_some(ScopeId(id))
-        }),
+        Expr::Lambda(lambda) => model.scope_of_lambda(lambda),
         Expr::Name(name) => model.bindings(put.scope, name.id.as_str()).iter().find_map(|each| match each.kind {
             BindingKind::Function(scope) if model.scope(scope).parent == Some(around) => Some(scope),
             _ => None,
@@ -216,10 +215,8 @@ fn is_used_as_batch(check: &Check, put: &Put, name: &str) -> bool {
 pub(crate) fn in_evaluation(check: &Check, put: &Put) -> bool {
     let model = check.flow.models.of(put.file);
     let function = model.function_of(put.scope);
-    let trains = model.calls.iter().any(|call| {
-        model.function_of(call.scope) == function
-            && matches!(&*call.call.func, Expr::Attribute(method) if method.attr.as_str() == "backward")
-    });
+    let trains =
+        model.calls.iter().any(|call| model.function_of(call.scope) == function && method(call.call) == Some("backward"));
     check.containers.phase(put.file, put.scope, put.block) == Some(Phase::Validation)
         && !trains
         && function.is_none_or(|function| model.scope(function).name() != "forward")

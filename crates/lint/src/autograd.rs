@@ -245,7 +245,7 @@ impl<'f, 'p> Autograd<'f, 'p> {
         if self.calls_model(file, scope, &call.func) {
             return true;
         }
-        let given = || call.arguments.args.iter().chain(call.arguments.keywords.iter().map(|keyword| &keyword.value));
+        let given = || crate::ask::given(call);
         let name = self.flow.models.of(file).full_name(scope, &call.func);
         match name.as_deref() {
             Some(name) if name.starts_with("torch.") => {
@@ -398,7 +398,7 @@ pub fn mentions<'p>(
                 Expr::Name(name) => PLAIN.contains(&name.id.as_str()),
                 _ => false,
             };
-            let given = call.arguments.args.iter().chain(call.arguments.keywords.iter().map(|keyword| &keyword.value));
+            let given = crate::ask::given(call);
             !detaching && (given.into_iter().any(inner) || matches!(&*call.func, Expr::Attribute(method) if inner(&method.value)))
         }
         _ => false,

@@ -18,7 +18,7 @@ pub use loaders::{Loader, Workers};
 pub use puts::Put;
 pub use values::Value;
 
-use crate::ask::Answers;
+use crate::ask::{Answers, is_backward};
 use crate::autograd::Autograd;
 use crate::feeds::{Containers, Site, innermost_loop, is_inside};
 use crate::fix::Fix;
@@ -179,10 +179,7 @@ impl<'f, 'p> Check<'f, 'p> {
     fn is_in_training_loop(&self, file: FileId, block: BlockId) -> bool {
         let model = self.flow.models.of(file);
         let Some(round) = innermost_loop(model, block) else { return false };
-        model.calls.iter().any(|call| {
-            matches!(&*call.call.func, Expr::Attribute(method) if matches!(method.attr.as_str(), "backward" | "manual_backward"))
-                && is_inside(model, call.block, round)
-        })
+        model.calls.iter().any(|call| is_backward(call.call) && is_inside(model, call.block, round))
     }
 
     /// Whether two expressions can mean the same object.

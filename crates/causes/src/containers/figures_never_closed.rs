@@ -2,6 +2,7 @@
 
 use crate::words::function;
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::ask::{given, keyword, last_name};
 use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::model::{Assign, Call, Expr, Model, Ranged, ScopeId};
 use lowtide_lint::program::FileId;
@@ -89,11 +90,7 @@ fn pyplot(model: &Model, scope: ScopeId, func: &Expr) -> Option<String> {
 
 /// `plt.figure(1)` is the same figure each time.
 fn has_number(call: &Call) -> bool {
-    let arguments = &call.call.arguments;
-    let figure = matches!(&*call.call.func, Expr::Attribute(method) if method.attr.as_str() == "figure")
-        || matches!(&*call.call.func, Expr::Name(name) if name.id.as_str() == "figure");
-    figure && !arguments.args.is_empty()
-        || arguments.keywords.iter().any(|each| each.arg.as_ref().is_some_and(|arg| arg == "num"))
+    last_name(&call.call.func) == Some("figure") && !call.call.arguments.args.is_empty() || keyword(call.call, "num").is_some()
 }
 
 /// Whether this function or one that calls it closes figures, or waits until the user has.
@@ -147,10 +144,6 @@ fn is_given_away(model: &Model, call: &Call) -> bool {
     };
     let returned = model.results.iter().any(|result| model.function_of(result.scope) == function && holds(result.value));
     let kept = model.assigns.iter().any(|assign| model.function_of(assign.scope) == function && holds(assign.value));
-    let given = model.calls.iter().any(|other| {
-        let arguments = &other.call.arguments;
-        let mut values = arguments.args.iter().chain(arguments.keywords.iter().map(|keyword| &keyword.value));
-        model.function_of(other.scope) == function && values.any(holds)
-    });
+    let given = model.calls.iter().any(|other| model.function_of(other.scope) == function && given(other.call).any(holds));
     returned || kept || given
 }

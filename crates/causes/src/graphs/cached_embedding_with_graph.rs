@@ -1,6 +1,6 @@
 //! LT104: Cached embeddings are used again with the graph that made them.
 
-use super::output_kept_with_graph::{is_firm, keeps};
+use super::output_kept_with_graph::keeps;
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::check::{Check, Hit, Put};
@@ -41,7 +41,7 @@ fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model) in check.files() {
         let puts = check.puts(file, model);
-        for put in puts.iter().filter(|put| keeps(check, put) && is_cached(check, put) && is_firm(check, put).is_none()) {
+        for put in puts.iter().filter(|put| keeps(check, put) && is_cached(check, put) && check.firm_bound(put).is_none()) {
             hits.push(Hit::new(file, put.offset).saying(format!(
                 "{} keeps {} with the graph that made it, to be used again",
                 code(check, file, put.container),

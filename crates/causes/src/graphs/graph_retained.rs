@@ -1,7 +1,7 @@
 //! LT106: The graph is retained on purpose, in a loop.
 
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
-use lowtide_lint::ask::last_name;
+use lowtide_lint::ask::{is_backward, keyword, last_name};
 use lowtide_lint::check::{Check, Confidence, Hit, loops_around};
 use lowtide_lint::feeds::Kind;
 use lowtide_lint::feeds::is_inside;
@@ -42,17 +42,10 @@ fn signature(live: &Live) -> Option<u8> {
 fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model) in check.files() {
-        let passes: Vec<_> = model
-            .calls
-            .iter()
-            .filter(|call| matches!(&*call.call.func, Expr::Attribute(method) if matches!(method.attr.as_str(), "backward" | "manual_backward")))
-            .collect();
+        let passes: Vec<_> = model.calls.iter().filter(|call| is_backward(call.call)).collect();
         for pass in &passes {
             let says = |name: &str| {
-                pass.call.arguments.keywords.iter().any(|keyword| {
-                    keyword.arg.as_ref().is_some_and(|arg| arg.as_str() == name)
-                        && matches!(&keyword.value, Expr::BooleanLiteral(yes) if yes.value)
-                })
+                keyword(pass.call, name).is_some_and(|value| matches!(value, Expr::BooleanLiteral(yes) if yes.value))
             };
             let after = |call: &Call| {
                 call.scope == pass.scope && call.call.start() > pass.call.start() && is_inside(model, pass.block, call.block)

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
+use lowtide_lint::ask::{given, is_backward};
 use lowtide_lint::autograd::mentions;
 use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::feeds::Kind;
@@ -45,11 +46,8 @@ fn rule(check: &Check) -> Vec<Hit> {
             let Expr::Call(call) = assign.value else { continue };
             let Some(round) = innermost_loop(model, block) else { continue };
             let target: HashSet<_> = check.flow.places(file, scope, assign.target).into_iter().map(|at| at.place).collect();
-            let given = call.arguments.args.iter().chain(call.arguments.keywords.iter().map(|keyword| &keyword.value));
-            let trains = model.calls.iter().any(|call| {
-                matches!(&*call.call.func, Expr::Attribute(method) if matches!(method.attr.as_str(), "backward" | "manual_backward"))
-                    && is_inside(model, call.block, round)
-            });
+            let given = given(call);
+            let trains = model.calls.iter().any(|call| is_backward(call.call) && is_inside(model, call.block, round));
             let detached = model.calls.iter().any(|call| {
                 matches!(&*call.call.func, Expr::Attribute(method) if method.attr.as_str() == "detach_"
                     && mentions(check.flow, file, call.scope, &method.value, &target, 12))

@@ -4,7 +4,6 @@ use super::cached_embedding_with_graph::is_cached;
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::check::{Check, Confidence, Hit, Put};
-use lowtide_lint::feeds::Bound;
 use lowtide_lint::flow::{At, Place};
 use lowtide_lint::model::{BindingKind, Expr, ScopeId};
 
@@ -47,7 +46,7 @@ fn rule(check: &Check) -> Vec<Hit> {
         let puts = check.puts(file, model);
         for put in puts.iter().filter(|put| keeps(check, put)) {
             if is_cached(check, put)
-                || is_firm(check, put).is_some()
+                || check.firm_bound(put).is_some()
                 || check.autograd.is_summed_up(file, put.scope, put.container)
             {
                 continue;
@@ -69,11 +68,6 @@ pub(super) fn keeps<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
         && check.outlives(file, scope, block, container)
         && check.carries(file, scope, block, put.offset, value)
         && !is_slot(check, put)
-}
-
-/// What bounds the container, whatever happens.
-pub(super) fn is_firm<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> Option<Bound> {
-    check.containers.bound(put.file, put.scope, put.block, put.container, put.key).filter(Bound::is_firm)
 }
 
 /// An entry of the function around, under a key that is given by its caller: the results of workers.

@@ -1,6 +1,6 @@
 //! LT108: A replay buffer keeps graphs.
 
-use super::output_kept_with_graph::{is_firm, keeps};
+use super::output_kept_with_graph::keeps;
 use crate::words::code;
 use crate::{Cause, Container, Fix, Language, Live, Severity};
 use lowtide_lint::check::{Check, Hit, Put};
@@ -38,7 +38,7 @@ fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model) in check.files() {
         for put in check.puts(file, model).iter().filter(|put| keeps(check, put)) {
-            if matches!(is_firm(check, put), Some(Limit::Ceiling(_)))
+            if matches!(check.firm_bound(put), Some(Limit::Ceiling(_)))
                 && !is_small(check, put)
                 && !check.autograd.is_summed_up(file, put.scope, put.container)
                 && check.containers.is_never_cleared(file, put.scope, put.container)

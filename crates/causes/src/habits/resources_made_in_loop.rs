@@ -173,11 +173,7 @@ fn kept_threads(check: &Check) -> Vec<Hit> {
                 && check.runs_again(file, put.scope, put.block)
                 && (check.training_loop(file, put.block).is_some()
                     || model.function_of(put.scope).is_some_and(|function| check.is_called_in_training_loop(file, function)))
-                && !check
-                    .containers
-                    .bound(file, put.scope, put.block, put.container, put.key)
-                    .as_ref()
-                    .is_some_and(lowtide_lint::feeds::Bound::is_firm)
+                && check.firm_bound(&put).is_none()
                 && !is_emptied_in_training(check, file, put.scope, put.container)
             {
                 let container = crate::words::code(check, file, put.container);

@@ -3,7 +3,6 @@
 use crate::{Cause, Fix, Language, Live, Role, Severity};
 use lowtide_lint::ask::names_in;
 use lowtide_lint::check::{Check, Confidence, Hit, Put, Value, Workers};
-use lowtide_lint::feeds::Bound;
 use lowtide_lint::model::Expr;
 
 /// The page.
@@ -48,12 +47,8 @@ fn rule(check: &Check) -> Vec<Hit> {
             if !of_self || super::frame_cache_per_reader::is_reader(check, file, put.scope, put.value) {
                 continue;
             }
-            let bound = check.containers.bound(file, put.scope, put.block, put.container, put.key);
             let grows = put.key.is_none() || check.grows_by_key(file, put.scope, put.container);
-            let kept = grows
-                && !check.is_limited(file, put.block, put.container)
-                && !bound.as_ref().is_some_and(Bound::is_firm)
-                && check.containers.is_never_emptied(file, put.scope, put.container);
+            let kept = grows && !check.is_limited(file, put.block, put.container) && check.gets_only_more(&put);
             let confidence = match (put.key, check.workers_of(class)) {
                 _ if is_small(check, &put) => Confidence::Low,
                 // Every sample again in every epoch.

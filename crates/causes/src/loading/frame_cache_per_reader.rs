@@ -2,7 +2,6 @@
 
 use crate::{Cause, Fix, Language, Live, Role, Severity};
 use lowtide_lint::check::{Check, Confidence, Hit};
-use lowtide_lint::feeds::Bound;
 use lowtide_lint::model::{BlockKind, Bound as How, Call, Expr, Ranged, ScopeId};
 use lowtide_lint::program::FileId;
 
@@ -52,12 +51,7 @@ fn rule(check: &Check) -> Vec<Hit> {
                 && (put.key.is_none() || check.grows_by_key(file, put.scope, put.container))
                 && !check.is_limited(file, put.block, put.container)
                 && is_attribute_or_global(check, file, put.scope, put.container)
-                && !check
-                    .containers
-                    .bound(file, put.scope, put.block, put.container, put.key)
-                    .as_ref()
-                    .is_some_and(Bound::is_firm)
-                && check.containers.is_never_emptied(file, put.scope, put.container)
+                && check.gets_only_more(&put)
             {
                 let container = crate::words::code(check, file, put.container);
                 let what =

@@ -2,7 +2,6 @@
 
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
 use lowtide_lint::check::{Check, Confidence, Hit, Loader, Workers};
-use lowtide_lint::feeds::Bound;
 use lowtide_lint::model::{Expr, Ranged, ScopeId};
 use lowtide_lint::program::FileId;
 
@@ -59,12 +58,7 @@ fn rule(check: &Check) -> Vec<Hit> {
             if is_with_workers(check, file, put.scope, put.value, 3)
                 && check.training_loop(file, put.block).is_some()
                 && check.containers.outlives(file, put.scope, put.block, put.container)
-                && !check
-                    .containers
-                    .bound(file, put.scope, put.block, put.container, put.key)
-                    .as_ref()
-                    .is_some_and(Bound::is_firm)
-                && check.containers.is_never_emptied(file, put.scope, put.container)
+                && check.gets_only_more(&put)
             {
                 let container = crate::words::code(check, file, put.container);
                 let what = format!("{container} keeps the iterator or loader of each round, and with it its worker processes");

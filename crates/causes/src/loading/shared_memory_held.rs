@@ -3,7 +3,6 @@
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
 use lowtide_lint::ask::{keyword, last_name, method, truth};
 use lowtide_lint::check::{Check, Confidence, Hit, Loader, Put, Workers};
-use lowtide_lint::feeds::Bound as Limit;
 use lowtide_lint::model::{Bound, Expr, Ranged};
 
 /// The page.
@@ -54,15 +53,7 @@ fn rule(check: &Check) -> Vec<Hit> {
             };
             let outlives = check.containers.outlives(file, put.scope, put.block, put.container)
                 && (sort.is_some() || check.runs_again(file, put.scope, put.block));
-            if outlives
-                && !check.is_limited(file, put.block, put.container)
-                && !check
-                    .containers
-                    .bound(file, put.scope, put.block, put.container, put.key)
-                    .as_ref()
-                    .is_some_and(Limit::is_firm)
-                && check.containers.is_never_emptied(file, put.scope, put.container)
-            {
+            if outlives && !check.is_limited(file, put.block, put.container) && check.gets_only_more(&put) {
                 let container = crate::words::code(check, file, put.container);
                 let what = format!("{container} {what}: each lies in a file of `/dev/shm` until it goes");
                 hits.push(Hit::new(file, put.offset).saying(what).with(confidence));

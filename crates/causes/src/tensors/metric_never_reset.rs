@@ -2,6 +2,7 @@
 
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::ask::given;
 use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::flow::{At, Place};
 use lowtide_lint::model::{Assign, Bound, Expr, Model, Ranged, TextSize};
@@ -114,9 +115,7 @@ fn is_reset_or_given<'p>(check: &Check<'_, 'p>, metric: &[At<'p>]) -> bool {
         model.calls.iter().any(|call| {
             let resets = matches!(&*call.call.func, Expr::Attribute(method)
                 if method.attr.as_str() == "reset" && (is_it(call.scope, &method.value) || !known(call.scope, &method.value)));
-            let arguments = &call.call.arguments;
-            let mut values = arguments.args.iter().chain(arguments.keywords.iter().map(|keyword| &keyword.value));
-            resets || values.any(|value| holds(value, &|value| is_it(call.scope, value)))
+            resets || given(call.call).any(|value| holds(value, &|value| is_it(call.scope, value)))
         }) || model.results.iter().any(|result| holds(result.value, &|value| is_it(result.scope, value)))
             || model
                 .assigns

@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 
 use super::Check;
+use crate::ask::last_name;
 use crate::flow::ClassId;
-use crate::model::{BlockId, BlockKind, Call, Expr, Model, ScopeId};
+use crate::model::{BlockId, BlockKind, Call, Model, ScopeId};
 use crate::program::FileId;
 
 /// Callers of callers that are looked at.
@@ -41,12 +42,9 @@ impl<'p> Check<'_, 'p> {
             let mut calls = Calls::default();
             for (file, model) in self.flow.models.iter() {
                 for call in &model.calls {
-                    let name = match &*call.call.func {
-                        Expr::Name(name) => name.id.as_str(),
-                        Expr::Attribute(attribute) => attribute.attr.as_str(),
-                        _ => continue,
-                    };
-                    calls.by_name.entry(name).or_default().push((file, *call));
+                    if let Some(name) = last_name(&call.call.func) {
+                        calls.by_name.entry(name).or_default().push((file, *call));
+                    }
                 }
                 for (_, function) in model.functions() {
                     *calls.functions.entry(function.name.as_str()).or_default() += 1;

@@ -285,11 +285,7 @@ impl<'p> Check<'_, 'p> {
                     .or_else(|| self.option(loader.file, &loader.call, "collate_fn"))?;
                 let function = match value {
                     Expr::Lambda(lambda) => {
-                        let model = self.flow.models.of(loader.file);
-                        let scopes = model.scopes.iter().zip(0..);
-                        let own = scopes
-                            .filter(|(scope, _)| matches!(scope.kind, ScopeKind::Lambda(other) if std::ptr::eq(other, lambda)));
-                        own.map(|(_, id)| (loader.file, ScopeId(id))).next()
+                        self.flow.models.of(loader.file).scope_of_lambda(lambda).map(|scope| (loader.file, scope))
                     }
                     Expr::Call(_) => {
                         let class = self.flow.class_of(loader.file, loader.call.scope, value)?;

@@ -1,6 +1,7 @@
 //! What is put into containers, one by one.
 
 use super::Check;
+use crate::feeds::Bound as Limit;
 use crate::model::{BlockId, Bound, Expr, Model, Operator, Ranged, ScopeId, TextSize};
 use crate::program::FileId;
 
@@ -65,6 +66,19 @@ impl<'p> Check<'_, 'p> {
             }
         }
         puts
+    }
+
+    /// What bounds the container of something that is put into it, whatever happens.
+    #[must_use]
+    pub fn firm_bound(&self, put: &Put<'p>) -> Option<Limit> {
+        self.containers.bound(put.file, put.scope, put.block, put.container, put.key).filter(Limit::is_firm)
+    }
+
+    /// Whether the container of something that is put into it gets only more: nothing bounds it for sure, and nothing anywhere
+    /// takes anything out of it.
+    #[must_use]
+    pub fn gets_only_more(&self, put: &Put<'p>) -> bool {
+        self.firm_bound(put).is_none() && self.containers.is_never_emptied(put.file, put.scope, put.container)
     }
 
     /// What is put somewhere for good ([`Check::is_kept_for_good`]).

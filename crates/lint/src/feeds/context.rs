@@ -188,8 +188,7 @@ fn handed_names<'p>(models: &Models<'p>) -> HashSet<&'p str> {
     let mut names = HashSet::default();
     for (_, model) in models.iter() {
         for call in &model.calls {
-            let arguments = &call.call.arguments;
-            for value in arguments.args.iter().chain(arguments.keywords.iter().map(|keyword| &keyword.value)) {
+            for value in crate::ask::given(call.call) {
                 match value {
                     Expr::Name(name) => names.insert(name.id.as_str()),
                     Expr::Attribute(attribute) => names.insert(attribute.attr.as_str()),

@@ -3,6 +3,7 @@
 use ruff_python_ast::{ExprCall, Operator};
 
 use super::Kind;
+use crate::ask::last_name;
 use crate::flow::{At, Flow, Place};
 use crate::model::{Assign, BlockId, Bound, Call, Expr, Model, Ranged, ScopeId, TextSize};
 use crate::program::FileId;
@@ -266,7 +267,7 @@ impl<'p> Collector<'_, 'p> {
         if let (Some("heappop"), Some(first)) = (name_of(expr), arguments.args.first()) {
             self.lose(scope, block, first, Loss::Some, expr.start());
         }
-        let values = arguments.args.iter().chain(arguments.keywords.iter().map(|keyword| &keyword.value));
+        let values = crate::ask::given(expr);
         for value in values {
             if let Some((container, _)) = adder(value) {
                 self.add(scope, block, container, Kind::Handed, value.start(), None);
@@ -281,11 +282,7 @@ const JOINERS: &[&str] =
 
 /// The last name of what is called.
 pub(super) fn name_of(call: &ExprCall) -> Option<&str> {
-    match &*call.func {
-        Expr::Name(name) => Some(name.id.as_str()),
-        Expr::Attribute(attribute) => Some(attribute.attr.as_str()),
-        _ => None,
-    }
+    last_name(&call.func)
 }
 
 fn method(name: &str) -> Option<Kind> {

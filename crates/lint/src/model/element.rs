@@ -1,6 +1,8 @@
 //! What a loop variable is an element of, through the wrappers that loops are written with.
 
-use ruff_python_ast::{Expr, ExprCall};
+use ruff_python_ast::Expr;
+
+use crate::ask::{last_name, receiver};
 
 /// What the values that a loop over `iterable` gives are taken from. `for i, x in enumerate(xs)` takes the second part from
 /// `xs`; for a target that is not taken apart, `part` is none.
@@ -10,7 +12,7 @@ use ruff_python_ast::{Expr, ExprCall};
 pub fn elements_of(iterable: &Expr, part: Option<usize>) -> Option<(&Expr, Option<usize>)> {
     let Expr::Call(call) = iterable else { return Some((iterable, part)) };
     let first = call.arguments.args.first();
-    match (called(call)?, part) {
+    match (last_name(&call.func)?, part) {
         ("enumerate", Some(1)) => elements_of(first?, None),
         ("enumerate", _) | ("keys", _) => None,
         ("zip" | "zip_longest", Some(at)) => elements_of(call.arguments.args.get(at)?, None),
@@ -23,25 +25,10 @@ pub fn elements_of(iterable: &Expr, part: Option<usize>) -> Option<(&Expr, Optio
             | "filter",
             part,
         ) => {
-            let at = usize::from(called(call) == Some("filter"));
+            let at = usize::from(last_name(&call.func) == Some("filter"));
             elements_of(call.arguments.args.get(at)?, part)
         }
         ("copy", part) => elements_of(receiver(call)?, part),
         _ => Some((iterable, part)),
-    }
-}
-
-fn called(call: &ExprCall) -> Option<&str> {
-    match &*call.func {
-        Expr::Name(name) => Some(name.id.as_str()),
-        Expr::Attribute(attribute) => Some(attribute.attr.as_str()),
-        _ => None,
-    }
-}
-
-fn receiver(call: &ExprCall) -> Option<&Expr> {
-    match &*call.func {
-        Expr::Attribute(attribute) => Some(&attribute.value),
-        _ => None,
     }
 }

@@ -197,6 +197,14 @@ impl<'a> Model<'a> {
         })
     }
 
+    /// The scope that a lambda is.
+    #[must_use]
+    pub fn scope_of_lambda(&self, lambda: &ExprLambda) -> Option<ScopeId> {
+        self.scopes.iter().zip(0..).find_map(|(scope, id)| {
+            matches!(scope.kind, ScopeKind::Lambda(each) if std::ptr::eq(each, lambda)).then_some(ScopeId(id))
+        })
+    }
+
     /// The scopes that are functions with a name.
     pub fn functions(&self) -> impl Iterator<Item = (ScopeId, &'a StmtFunctionDef)> {
         self.scopes.iter().zip(0..).filter_map(|(scope, id)| match scope.kind {
