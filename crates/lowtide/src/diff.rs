@@ -1,4 +1,5 @@
-//! Two texts as a unified diff.
+//! Two texts as a unified diff. The crate `similar` (2.7) was tried in its place: where lines repeat, its hunks can begin at the
+//! wrong line, and `patch` then makes another text of them.
 
 use std::fmt::Write;
 

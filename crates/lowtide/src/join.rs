@@ -1,8 +1,10 @@
 //! What a run showed and what the source shows, of the same line: two proofs of one leak.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use lowtide_causes::{Checked, check_parts};
 use lowtide_lint::program::Rooted;
 use lowtide_model::{Finding, Report, Site};
 
@@ -12,11 +14,14 @@ const MOST: usize = 8;
 /// Says of what grew in a run where a rule finds the same in its line. Files that are not here, or not what they were, say
 /// nothing.
 pub fn with_source(report: &mut Report) {
+    // Several findings often have their lines in one file.
+    let mut checked: HashMap<PathBuf, Checked> = HashMap::new();
     for finding in report.findings.iter_mut().filter(|finding| finding.class.grows()).take(MOST) {
         let Some(site) = &finding.site else { continue };
         let Some(path) = Path::new(&site.file).canonicalize().ok().filter(|path| path.is_file()) else { continue };
-        let checked = lowtide_causes::check_parts(&Rooted::new("/"), &[&[path]]);
-        let same = checked.findings.iter().filter(|found| found.site.line == site.line as usize && found.site.text == site.text);
+        let check = |path: &PathBuf| check_parts(&Rooted::new("/"), &[std::slice::from_ref(path)]);
+        let found = checked.entry(path).or_insert_with_key(check);
+        let same = found.findings.iter().filter(|found| found.site.line == site.line as usize && found.site.text == site.text);
         let mut said = Vec::new();
         for found in same.filter(|found| !found.ignored) {
             let what = if found.what.is_empty() { found.cause.title } else { &found.what };
