@@ -5,6 +5,7 @@
 //! must be worst-case where they meet, and has no answer at all where a run swings so slowly that it has too few low
 //! tides; a leak lifts the low tide out of such a swing, and then it is seen.
 
+use crate::floor::without_teardown;
 use crate::judge::{Ask, Judged, judge};
 use crate::pyramid::Window;
 
@@ -27,6 +28,9 @@ const HALVINGS: usize = 2;
 /// formula's answer where trials find none.
 #[must_use]
 pub fn detectable(windows: &[Window], ask: Ask, judged: &Judged) -> f64 {
+    // A process gives what it leaked back with all the rest: a leak added to its end would hide that it is one.
+    let kept = if ask.ended { without_teardown(windows, ask.quantum) } else { windows.len() };
+    let (windows, ask) = (&windows[..kept], Ask { ended: false, ..ask });
     let (Some(first), Some(last)) = (windows.first(), windows.last()) else { return judged.detectable };
     let span = last.end_s - first.start_s;
     if judged.grows() || span < crate::judge::CLAIM_S {
@@ -115,6 +119,16 @@ mod tests {
         let slow = windows(|t| 60.0 * MIB * (t / 75.0).fract());
         assert!(judge(&slow, ask()).detectable.is_infinite(), "too few low tides for a formula");
         assert!(stated(&slow) > 2.0 * stated(&fast));
+    }
+
+    #[test]
+    fn a_tear_down_takes_nothing_from_what_is_found() {
+        let level = |t: f64| 4.0 * MIB * (t / 7.0).fract();
+        let ended = Ask::bytes(true, false);
+        let run = windows(level);
+        let torn_down = windows(|t| if t < 232.0 { level(t) } else { -55.0 * (t - 231.0) * MIB });
+        let rate = |windows: &[Window]| detectable(windows, ended, &judge(windows, ended));
+        assert!((0.8..1.25).contains(&(rate(&torn_down) / rate(&run))), "{} {}", rate(&torn_down), rate(&run));
     }
 
     #[test]
