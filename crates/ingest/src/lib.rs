@@ -15,6 +15,7 @@ mod lives;
 mod mprof;
 mod number;
 mod order;
+pub mod pickle;
 mod plan;
 mod prometheus;
 mod roles;
