@@ -33,14 +33,21 @@ const MOST_SAVED_S: f64 = 0.04;
 const LONGEST_MS: f64 = 20.0;
 /// Expected and real cost differ (huge pages split, shared pages cost more): plan for this factor.
 const SAFETY: f64 = 1.5;
+/// The same where only another process of the run was read.
+const RELATED_SAFETY: f64 = 2.0;
 /// Pages of our own are cheap ones; a torch process, with its many mapped files, costs three times as much per page
 /// (measured: 25 against 76 ns).
 const FIRST_SAFETY: f64 = 4.0;
+/// CPU seconds for first reads that are there from the start: what pages cost is best learned while the first process is
+/// small, and by the time that so much had been saved up it may be too big for a guess.
+const FIRST_CREDIT_S: f64 = 0.01;
 /// On a busy machine we lose the CPU in the middle of a read, and the target waits meanwhile: after a read that held it
 /// up for too long it is left alone for so many seconds.
 const REST_S: f64 = 60.0;
 /// Reads of fewer pages say more about the file's overhead than about pages.
 const PAGES_TO_LEARN_FROM: u64 = 1024;
+/// So many times as many pages as when their cost was learned.
+const OUTGROWN: u64 = 6;
 /// Seconds after which a process is read again, if it shares pages, and if not.
 const EVERY_S: f64 = 1.0;
 const RARELY_S: f64 = 5.0;
@@ -53,12 +60,32 @@ pub struct RollupState {
     maps: Counting,
     files: Counting,
     rest_until_s: f64,
-    /// Nanoseconds for each resident page in its last reads.
-    ns_per_page: Option<f64>,
+    /// What its pages cost, by its last reads.
+    cost: Option<PageCost>,
     /// It became too big, at some time.
     skipped: bool,
     /// The kernel does not let us read it.
     denied: bool,
+}
+
+/// What was learned of the cost of a page.
+#[derive(Clone, Copy, Debug)]
+struct PageCost {
+    ns: f64,
+    /// On so many pages.
+    pages: u64,
+}
+
+impl PageCost {
+    /// With a further measurement. Judged by CPU time: being preempted in the middle says nothing about the next read.
+    /// Bad news counts at once, good news slowly; but what was measured on half as many pages says more about the file's
+    /// overhead.
+    fn learn(known: Option<Self>, ns: f64, pages: u64) -> Self {
+        match known {
+            Some(known) if pages < 2 * known.pages && ns < known.ns => Self { ns: known.ns * 0.8 + ns * 0.2, ..known },
+            _ => Self { ns, pages },
+        }
+    }
 }
 
 /// The budget, and what was spent.
@@ -73,6 +100,8 @@ pub struct RollupBudget {
     cpu_at_start_s: f64,
     /// Measured on pages of our own, once it is needed.
     own_ns_per_page: Option<f64>,
+    /// What pages cost in the process of the run that was read last.
+    related: Option<PageCost>,
     pub reads: u64,
     pub longest_ms: f64,
     /// Processes that became too big, each counted once.
@@ -93,6 +122,17 @@ pub struct Wish<'a> {
     pub sample: &'a mut ProcSample,
 }
 
+impl Wish<'_> {
+    fn pages(&self) -> u64 {
+        self.rss / sys::page_size()
+    }
+
+    /// What a page costs was learned when it was far smaller: it is learned again before it is too big to ask.
+    fn outgrew_its_cost(&self) -> bool {
+        self.state.cost.is_some_and(|cost| self.pages() >= OUTGROWN * cost.pages)
+    }
+}
+
 impl RollupBudget {
     /// `interval_s`: seconds between ticks, so that long ones may save up as much as they allow.
     pub fn new(enabled: bool, interval_s: f64) -> Self {
@@ -100,10 +140,11 @@ impl RollupBudget {
             enabled,
             most_saved_s: MOST_SAVED_S.max(interval_s * SHARE),
             saved_s: 0.0,
-            saved_first_s: 0.0,
+            saved_first_s: FIRST_CREDIT_S,
             last_s: None,
             cpu_at_start_s: sys::process_cpu_s(),
             own_ns_per_page: None,
+            related: None,
             reads: 0,
             longest_ms: 0.0,
             skipped: 0,
@@ -128,19 +169,23 @@ impl RollupBudget {
             return;
         }
         let due = |wish: &Wish<'_>| {
+            if wish.outgrew_its_cost() {
+                return f64::INFINITY;
+            }
             let every = if wish.shares_pages { EVERY_S } else { RARELY_S };
             wish.state.read_s.map_or(f64::INFINITY, |read| (now_s - read) / every)
         };
-        let first = |wish: &Wish<'_>| wish.shares_pages && wish.state.read_s.is_none();
         // The most overdue first; among those never read, those that share pages.
         wishes.sort_by(|a, b| due(b).total_cmp(&due(a)).then(b.shares_pages.cmp(&a.shares_pages)));
         let mut saving_up = false;
         for wish in wishes {
             let rested = now_s >= wish.state.rest_until_s;
             if due(wish) >= 0.99 && rested && !wish.state.denied && wish.rss > 0 && !saving_up {
-                match self.expected_s(wish) {
+                let unread = wish.state.read_s.is_none() && (wish.shares_pages || self.related.is_none());
+                let first = unread || wish.outgrew_its_cost();
+                match self.expected_s(now_s, wish) {
                     Some(expected_s) if self.saved_s >= expected_s => self.read(now_s, wish, root, scratch),
-                    Some(expected_s) if first(wish) && self.saved_first_s >= expected_s => {
+                    Some(expected_s) if first && self.saved_first_s >= expected_s => {
                         let saved_s = self.saved_s;
                         self.read(now_s, wish, root, scratch);
                         // Paid from the other purse.
@@ -157,12 +202,15 @@ impl RollupBudget {
     }
 
     /// What the read will cost; `None` where it would hold the target up for too long.
-    fn expected_s(&mut self, wish: &mut Wish<'_>) -> Option<f64> {
-        let ns_per_page = match wish.state.ns_per_page {
-            Some(known) => known * SAFETY,
-            None => *self.own_ns_per_page.get_or_insert_with(measure_own_pages) * FIRST_SAFETY,
+    fn expected_s(&mut self, now_s: f64, wish: &mut Wish<'_>) -> Option<f64> {
+        let rested = wish.state.read_s.is_some_and(|read| now_s - read >= REST_S);
+        let ns_per_page = match (wish.state.cost, self.related) {
+            // One dear read on a busy machine must not be the last: after a while it is taken at its word.
+            (Some(known), _) => known.ns * if rested { 1.0 } else { SAFETY },
+            (None, Some(related)) => related.ns * RELATED_SAFETY,
+            (None, _) => *self.own_ns_per_page.get_or_insert_with(measure_own_pages) * FIRST_SAFETY,
         };
-        let expected_s = ns_per_page * (wish.rss / sys::page_size()) as f64 * 1e-9;
+        let expected_s = ns_per_page * wish.pages() as f64 * 1e-9;
         if expected_s * 1e3 > LONGEST_MS {
             self.skipped += u32::from(!wish.state.skipped);
             wish.state.skipped = true;
@@ -190,13 +238,11 @@ impl RollupBudget {
                 self.denied |= wish.state.denied;
             }
         }
-        let pages = wish.rss / sys::page_size();
+        let pages = wish.pages();
         if pages >= PAGES_TO_LEARN_FROM {
-            let measured = ns / pages as f64;
-            // Judged by CPU time: being preempted in the middle says nothing about the next read. Bad news counts
-            // at once, good news slowly.
-            let known = wish.state.ns_per_page.unwrap_or(measured);
-            wish.state.ns_per_page = Some(if measured > known { measured } else { known * 0.8 + measured * 0.2 });
+            let cost = PageCost::learn(wish.state.cost, ns / pages as f64, pages);
+            wish.state.cost = Some(cost);
+            self.related = Some(cost);
         }
     }
 
@@ -250,7 +296,13 @@ mod tests {
 
     /// A budget with a known cost per page, so that nothing depends on this machine's speed.
     fn budget(saved_s: f64) -> RollupBudget {
-        RollupBudget { saved_s, own_ns_per_page: Some(25.0), last_s: Some(0.0), ..RollupBudget::new(true, 1.0) }
+        RollupBudget {
+            saved_s,
+            saved_first_s: 0.0,
+            own_ns_per_page: Some(25.0),
+            last_s: Some(0.0),
+            ..RollupBudget::new(true, 1.0)
+        }
     }
 
     fn wish<'a>(rss: u64, state: &'a mut RollupState, sample: &'a mut ProcSample) -> Wish<'a> {
@@ -274,7 +326,7 @@ mod tests {
 
     #[test]
     fn an_empty_purse_reads_nothing() {
-        let (mut budget, mut state) = (budget(0.0), RollupState::default());
+        let (mut budget, mut state) = (budget(0.0), RollupState { read_s: Some(-60.0), ..RollupState::default() });
         assert!(spend_once(&mut budget, 1.0, 0.5, 1 << 20, &mut state).is_none());
         assert_eq!(budget.reads, 0);
     }
@@ -291,8 +343,43 @@ mod tests {
     }
 
     #[test]
+    fn the_first_process_is_read_while_it_is_small() {
+        let (mut budget, mut state) = (RollupBudget { saved_first_s: FIRST_CREDIT_S, ..budget(0.0) }, RollupState::default());
+        assert!(spend_once(&mut budget, 0.2, 0.0, 64 << 20, &mut state).is_some(), "there is a credit for it");
+        let known = budget.related.expect("learned");
+        assert_eq!(known.pages, 16384);
+        // Another one of the run is judged by it, and not by pages of our own.
+        budget.own_ns_per_page = Some(1e6);
+        for (at_s, mib, read) in [(60.0, 500, true), (120.0, 600, false)] {
+            budget.related = Some(PageCost { ns: 70.0, ..known });
+            let found = spend_once(&mut budget, at_s, 0.0, mib << 20, &mut RollupState::default());
+            assert_eq!(found.is_some(), read, "{mib} MiB");
+        }
+    }
+
+    #[test]
+    fn one_dear_read_is_not_the_last() {
+        let dear = Some(PageCost { ns: 140.0, pages: 128_000 });
+        let mut state = RollupState { read_s: Some(0.0), cost: dear, ..RollupState::default() };
+        let mut budget = budget(0.04);
+        assert!(spend_once(&mut budget, 30.0, 0.0, 500 << 20, &mut state).is_none());
+        assert!(spend_once(&mut budget, 61.0, 0.0, 500 << 20, &mut state).is_some(), "it would have taken 18 ms");
+        let mut dearer = RollupState { read_s: Some(0.0), cost: Some(PageCost { ns: 170.0, pages: 128_000 }), ..state };
+        assert!(spend_once(&mut budget, 161.0, 0.0, 500 << 20, &mut dearer).is_none(), "22 ms");
+    }
+
+    #[test]
+    fn what_was_learned_on_few_pages_is_forgotten() {
+        let small = PageCost::learn(None, 200.0, 2000);
+        let known = PageCost::learn(Some(small), 75.0, 60_000);
+        assert_eq!((known.ns, known.pages), (75.0, 60_000));
+        assert_eq!(PageCost::learn(Some(known), 90.0, 60_000).ns, 90.0, "bad news at once");
+        assert_eq!(PageCost::learn(Some(known), 65.0, 60_000).ns, 73.0, "good news slowly");
+    }
+
+    #[test]
     fn who_saves_up_is_not_overtaken() {
-        let mut budget = budget(0.004);
+        let mut budget = RollupBudget { related: Some(PageCost { ns: 50.0, pages: 10_000 }), ..budget(0.004) };
         let (mut big, mut small) = (RollupState::default(), RollupState { read_s: Some(0.0), ..RollupState::default() });
         let [mut small_sample, mut big_sample] = [ProcSample::empty(ProcId(0)), ProcSample::empty(ProcId(1))];
         let mut wishes = [wish(8 << 20, &mut small, &mut small_sample), wish(700 << 20, &mut big, &mut big_sample)];
