@@ -18,6 +18,7 @@ mod python;
 mod record;
 mod remote;
 mod rules;
+mod snapshot;
 
 pub use heap::{heap, heap_objects};
 pub use marks::marks;
@@ -25,6 +26,7 @@ pub use python::python;
 pub use record::record;
 pub use remote::remote;
 pub use rules::rules;
+pub use snapshot::snapshot;
 
 #[allow(dead_code, missing_docs)]
 mod config;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-const TARGETS: [(&str, fn(&[u8])); 10] = [
+const TARGETS: [(&str, fn(&[u8])); 11] = [
     ("ingest", lowtide_fuzz::ingest),
     ("verdict", lowtide_fuzz::verdict),
     ("record", lowtide_fuzz::record),
@@ -13,6 +13,7 @@ const TARGETS: [(&str, fn(&[u8])); 10] = [
     ("marks", lowtide_fuzz::marks),
     ("remote", lowtide_fuzz::remote),
     ("heap", lowtide_fuzz::heap),
+    ("snapshot", lowtide_fuzz::snapshot),
 ];
 
 /// Programs that the linter and its rules are tested with are seeds, too.

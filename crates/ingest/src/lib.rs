@@ -21,6 +21,7 @@ mod prometheus;
 mod roles;
 mod rows;
 mod sheet;
+pub mod snapshot;
 mod table;
 mod text;
 mod timeline;
