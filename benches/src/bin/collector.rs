@@ -17,7 +17,13 @@ fn main() -> anyhow::Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [pid, seconds, offset, what] = &args[..] else { anyhow::bail!("usage: collector PID SECONDS OFFSET counters|all") };
     let (pid, seconds, offset): (u32, f64, f64) = (pid.parse()?, seconds.parse()?, offset.parse()?);
-    let options = Options { root: "/".into(), interval_s: 1.0, own_child: false, rollup: what == "all" };
+    let options = Options {
+        root: "/".into(),
+        interval_s: 1.0,
+        own_child: false,
+        rollup: what == "all",
+        gpu: lowtide_collect::GpuSource::default(),
+    };
     let mut collector = Collector::new(pid, options)?;
     let start = Instant::now();
     let (mut cpu_ms, mut processes, mut events) = (Vec::new(), 0, Vec::new());

@@ -8,6 +8,7 @@ use lowtide_model::{
 };
 
 use crate::forecast::Limits;
+use crate::gpu::Gpus;
 use crate::growth::{Assessment, assess};
 use crate::judge::Ask;
 use crate::looks::Looks;
@@ -27,6 +28,7 @@ pub struct Analyser {
     looks: Looks,
     limits: Limits,
     dev_shm: Pyramid,
+    gpus: Gpus,
     cost: WatchCost,
     blind_spots: Vec<String>,
     warnings: Vec<String>,
@@ -71,6 +73,8 @@ impl Analyser {
             Event::Cgroup(cgroup) => {
                 self.limits.cgroups.entry(cgroup.id).or_insert_with(|| (cgroup.clone(), None)).0 = cgroup.clone();
             }
+            Event::Gpu(gpu) => self.gpus.know(gpu),
+            Event::GpuUser(user) => self.gpus.know_user(user),
             Event::Tick(tick) => self.tick(tick),
             Event::Note(note) if matches!(note.kind, NoteKind::Outside | NoteKind::Linked) => self.outside(note),
             Event::Note(note) => {
@@ -116,6 +120,7 @@ impl Analyser {
         for sample in &tick.cgroups {
             self.limits.measured(sample);
         }
+        self.gpus.tick(tick);
         if self.kills_before.is_none() && !tick.cgroups.is_empty() {
             self.kills_before = Some(self.cgroup_kills());
         }
@@ -175,7 +180,7 @@ impl Analyser {
             processes: roles::processes(self, assessment),
             roles: roles::roles(self, assessment),
             expectations: Vec::new(),
-            limits: self.limits.all(),
+            limits: self.limits.all().into_iter().chain(self.gpus.limits()).collect(),
             cycles: watched.filter(|j| j.excursions.period_s > 0.0).map_or(0, |j| j.excursions.count as u64),
             duration_s: (self.last_s - self.first_s).max(0.0),
             detectable_bytes_per_second: self.detectable(assessment),

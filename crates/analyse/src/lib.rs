@@ -18,6 +18,7 @@ pub mod excursion;
 mod explain;
 pub mod floor;
 mod forecast;
+mod gpu;
 mod growth;
 mod hypotheses;
 pub mod judge;

@@ -24,7 +24,7 @@ fn tick(t: u32, kills: u64) -> Event {
     };
     let sample = ProcSample { anon, ..ProcSample::empty(ProcId(0)) };
     let cgroups = vec![cgroup(0, Some(700 * MIB)), cgroup(1, Some(4096 * MIB))];
-    Event::Tick(Tick { t_s: f64::from(t), procs: vec![sample], system: None, cgroups })
+    Event::Tick(Tick { t_s: f64::from(t), procs: vec![sample], cgroups, ..Tick::default() })
 }
 
 fn run(ticks: u32) -> Analyser {

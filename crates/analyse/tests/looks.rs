@@ -37,7 +37,7 @@ fn made(processes: &[Process], looks: &[Look], sample: impl Fn(ProcId, u32) -> P
     for t in 0..90 {
         looks.iter().filter(|look| look.t_s as u32 == t).for_each(|look| analyser.push(&Event::Look(look.clone())));
         let procs = processes.iter().map(|process| sample(process.id, t)).collect();
-        analyser.push(&Event::Tick(Tick { t_s: f64::from(t) + 0.1, procs, system: None, cgroups: Vec::new() }));
+        analyser.push(&Event::Tick(Tick { t_s: f64::from(t) + 0.1, procs, ..Tick::default() }));
     }
     analyser
 }
@@ -95,7 +95,7 @@ fn a_process_is_suspected_before_anything_is_claimed_and_never_without_growth() 
         for t in 0..seconds {
             let anon = (100.0 + rate * f64::from(t)) * MIB + f64::from(t % 3) * 4096.0;
             let sample = ProcSample { anon: anon as u64, ..ProcSample::empty(ProcId(0)) };
-            analyser.push(&Event::Tick(Tick { t_s: f64::from(t) + 0.1, procs: vec![sample], system: None, cgroups: Vec::new() }));
+            analyser.push(&Event::Tick(Tick { t_s: f64::from(t) + 0.1, procs: vec![sample], ..Tick::default() }));
         }
         analyser.review()
     };
@@ -144,7 +144,7 @@ fn run(rate: f64, holders: Vec<HolderGrown>, native: f64) -> Report {
         }
         let anon = (100.0 + rate * t_s) * MIB + f64::from(t % 3) * 4096.0;
         let sample = ProcSample { anon: anon as u64, ..ProcSample::empty(ProcId(0)) };
-        analyser.push(&Event::Tick(Tick { t_s: t_s + 0.1, procs: vec![sample], system: None, cgroups: Vec::new() }));
+        analyser.push(&Event::Tick(Tick { t_s: t_s + 0.1, procs: vec![sample], ..Tick::default() }));
     }
     analyser.report()
 }

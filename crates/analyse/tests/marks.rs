@@ -36,7 +36,7 @@ fn run(pages: impl Fn(f64) -> f64, live: impl Fn(f64) -> f64, marked: bool) -> R
             }
         }
         let sample = ProcSample { anon: pages(t_s) as u64, ..ProcSample::empty(ProcId(0)) };
-        analyser.push(&Event::Tick(Tick { t_s, procs: vec![sample], system: None, cgroups: Vec::new() }));
+        analyser.push(&Event::Tick(Tick { t_s, procs: vec![sample], ..Tick::default() }));
     }
     analyser.report()
 }

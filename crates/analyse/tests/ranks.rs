@@ -46,7 +46,7 @@ fn run(ranks: &[Rank], set_up_s: u32, seconds: u32) -> Report {
         let procs =
             ids.iter().zip(ranks).map(|(id, rank)| ProcSample { anon: (rank.pages)(t_s) as u64, ..ProcSample::empty(*id) });
         let system = SystemSample { total: 64 << 30, available: 32 << 30, ..SystemSample::default() };
-        analyser.push(&Event::Tick(Tick { t_s, procs: procs.collect(), system: Some(system), cgroups: Vec::new() }));
+        analyser.push(&Event::Tick(Tick { t_s, procs: procs.collect(), system: Some(system), ..Tick::default() }));
     }
     analyser.report()
 }

@@ -46,7 +46,7 @@ fn run(program: &Program, end_s: u32) -> Report {
             facts: Some(facts),
         }));
         let sample = ProcSample { anon: (program.pages)(t_s) as u64, ..ProcSample::empty(ProcId(0)) };
-        analyser.push(&Event::Tick(Tick { t_s: t_s + 0.1, procs: vec![sample], system: None, cgroups: Vec::new() }));
+        analyser.push(&Event::Tick(Tick { t_s: t_s + 0.1, procs: vec![sample], ..Tick::default() }));
     }
     analyser.report()
 }

@@ -32,7 +32,7 @@ fn run(end_s: u32, after: f64, asked: bool) -> Report {
         }
         let anon = LIVE + holes - if trimmed { GIVEN } else { 0.0 };
         let sample = ProcSample { anon: anon as u64, ..ProcSample::empty(ProcId(0)) };
-        analyser.push(&Event::Tick(Tick { t_s: t_s + 0.1, procs: vec![sample], system: None, cgroups: Vec::new() }));
+        analyser.push(&Event::Tick(Tick { t_s: t_s + 0.1, procs: vec![sample], ..Tick::default() }));
     }
     analyser.report()
 }

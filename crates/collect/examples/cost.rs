@@ -9,7 +9,8 @@ fn main() {
     let pid = args.next().and_then(|arg| arg.parse().ok()).unwrap_or(1);
     let ticks: u32 = args.next().and_then(|arg| arg.parse().ok()).unwrap_or(500);
     for rollup in [false, true] {
-        let options = Options { root: "/".into(), interval_s: 1.0, own_child: false, rollup };
+        let options =
+            Options { root: "/".into(), interval_s: 1.0, own_child: false, rollup, gpu: lowtide_collect::GpuSource::default() };
         let mut collector = match Collector::new(pid, options) {
             Ok(collector) => collector,
             Err(error) => return eprintln!("{error}"),

@@ -10,7 +10,8 @@ fn main() {
     let mut args = std::env::args().skip(1).map(|arg| arg.parse::<f64>().unwrap_or(1.0));
     let pid = args.next().unwrap_or(0.0) as u32;
     let (seconds, interval_s) = (args.next().unwrap_or(10.0), args.next().unwrap_or(1.0));
-    let options = Options { root: "/".into(), interval_s, own_child: false, rollup: true };
+    let options =
+        Options { root: "/".into(), interval_s, own_child: false, rollup: true, gpu: lowtide_collect::GpuSource::default() };
     let mut collector = match Collector::new(pid, options) {
         Ok(collector) => collector,
         Err(error) => return eprintln!("{error}"),

@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 
-use lowtide_model::{CgroupSample, Event, Exit, Note, NoteKind, ProcId, ProcSample, SystemSample, Tick, WatchCost};
+use lowtide_model::{
+    CgroupSample, Event, Exit, GpuSample, GpuUserSample, Note, NoteKind, ProcId, ProcSample, SystemSample, Tick, WatchCost,
+};
 
 use crate::cgroup::Cgroups;
 use crate::error::CollectError;
+use crate::gpu::{self, GpuSource, Gpus};
 use crate::handle::Handle;
 use crate::identify::Identifier;
-use crate::members::{MOST_MEMBERS, Members};
+use crate::members::{Announced, MOST_MEMBERS, Members};
 use crate::outside::Used;
 use crate::parse::stat::Stat;
 use crate::rollup::{RollupBudget, Wish};
@@ -39,6 +42,8 @@ pub struct Options {
     pub own_child: bool,
     /// Whether `smaps_rollup` may be read, within its budget.
     pub rollup: bool,
+    /// Where GPUs are looked for.
+    pub gpu: GpuSource,
 }
 
 /// Watches a process and all that descends from it.
@@ -52,6 +57,7 @@ pub struct Collector {
     budget: RollupBudget,
     cgroups: Cgroups,
     system: System,
+    gpus: Gpus,
     suspects: Suspects,
     noted: HashSet<&'static str>,
     scratch: Scratch,
@@ -91,6 +97,7 @@ impl Collector {
             budget: RollupBudget::new(options.rollup, options.interval_s),
             cgroups: Cgroups::new(&root, target_pid, &mut scratch),
             system: System::new(&root, target_pid),
+            gpus: Gpus::new(options.gpu),
             suspects: Suspects::new(&root, target_pid, &mut scratch),
             noted: HashSet::new(),
             polls: Vec::new(),
@@ -133,11 +140,12 @@ impl Collector {
                 scratch: &mut self.scratch,
             };
             self.suspects.look(&mut around, &mut samples, out);
+            let (gpus, gpu_users) = self.read_gpus(now_s, out);
             let spent_s = (sys::thread_cpu_ns() - cpu) as f64 * 1e-9 + std::mem::take(&mut self.unpaid_s);
             if !self.copy_lives {
                 self.read_rollups(now_s, first_s, spent_s, &mut samples, out);
             }
-            out.push(Event::Tick(Tick { t_s: now_s, procs: samples, system, cgroups }));
+            out.push(Event::Tick(Tick { t_s: now_s, procs: samples, system, cgroups, gpus, gpu_users }));
         }
     }
 
@@ -302,6 +310,16 @@ impl Collector {
             self.note(now_s, NoteKind::Unavailable, "cgroup", &why, out);
         }
         (system, cgroups)
+    }
+
+    fn read_gpus(&mut self, now_s: f64, out: &mut Vec<Event>) -> (Vec<GpuSample>, Vec<GpuUserSample>) {
+        if now_s < self.gpus.due_s() {
+            return Default::default();
+        }
+        let member =
+            |(pid, process): (u32, &Announced)| gpu::Member { pid, id: process.id, visible: process.facts.visible_gpus.clone() };
+        let members: Vec<gpu::Member> = self.members.announced().map(member).collect();
+        self.gpus.tick(now_s, &self.root, &members, &mut self.scratch, out)
     }
 
     fn read_rollups(&mut self, now_s: f64, first_s: f64, spent_s: f64, samples: &mut [ProcSample], out: &mut Vec<Event>) {

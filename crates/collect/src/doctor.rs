@@ -6,6 +6,7 @@ use std::path::Path;
 use lowtide_model::{Bytes, CgroupVersion};
 
 use crate::cgroup::Cgroups;
+use crate::gpu;
 use crate::link;
 use crate::parse::stat::Stat;
 use crate::root::{Root, Scratch};
@@ -57,22 +58,21 @@ pub fn doctor(root: &Path, pid: Option<u32>) -> Vec<Check> {
         pressure(&root, &mut scratch),
         shm(&root, target),
         swap(&root, &mut scratch),
-        gpu(&root),
-        clock(&root, &mut scratch),
-        state_folder(),
     ]);
+    checks.extend(gpu::checks(&root));
+    checks.extend([clock(&root, &mut scratch), state_folder()]);
     checks
 }
 
-fn fine(name: &'static str, text: impl Into<String>) -> Check {
+pub(crate) fn fine(name: &'static str, text: impl Into<String>) -> Check {
     Check { name, state: CheckState::Fine, text: text.into(), mend: String::new() }
 }
 
-fn limited(name: &'static str, text: impl Into<String>, mend: impl Into<String>) -> Check {
+pub(crate) fn limited(name: &'static str, text: impl Into<String>, mend: impl Into<String>) -> Check {
     Check { name, state: CheckState::Limited, text: text.into(), mend: mend.into() }
 }
 
-fn missing(name: &'static str, text: impl Into<String>, mend: impl Into<String>) -> Check {
+pub(crate) fn missing(name: &'static str, text: impl Into<String>, mend: impl Into<String>) -> Check {
     Check { name, state: CheckState::Missing, text: text.into(), mend: mend.into() }
 }
 
@@ -287,18 +287,6 @@ fn swap(root: &Root, scratch: &mut Scratch) -> Check {
             "nothing to do",
         ),
         _ => fine("swap", "none: resident memory is all there is"),
-    }
-}
-
-fn gpu(root: &Root) -> Check {
-    let drivers = [("dev/nvidiactl", "NVIDIA"), ("dev/kfd", "AMD"), ("dev/accel", "accelerator"), ("dev/dri/renderD128", "DRM")];
-    let there: Vec<&str> = drivers.iter().filter(|(path, _)| root.path(path).exists()).map(|(_, name)| *name).collect();
-    if there.is_empty() {
-        let mend = "nothing to do: GPU memory is not watched yet, host memory is";
-        missing("GPU", "no driver found: no GPU here, or its devices are not passed into this container", mend)
-    } else {
-        let text = format!("driver found: {}", there.join(", "));
-        limited("GPU", text, "nothing to do: GPU memory is not watched yet, host memory is")
     }
 }
 

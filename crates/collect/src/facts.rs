@@ -28,6 +28,9 @@ const LIBRARIES: [(&[u8], &str); 6] = [
 /// Variables that tell a process's rank, the best first; no other part of an environment is kept.
 const RANKS: [&str; 5] = ["RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "LOCAL_RANK"];
 
+/// The variables that choose and number the GPUs of a process, the first one that is there.
+const VISIBLE: [&str; 2] = ["CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"];
+
 /// What is known of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -43,6 +46,8 @@ pub struct Facts {
     pub rank: Option<(&'static str, u32)>,
     /// The training library in its memory.
     pub library: Option<&'static str>,
+    /// The GPUs that it may see, as it was started.
+    pub visible_gpus: Option<String>,
 }
 
 impl Facts {
@@ -62,6 +67,8 @@ impl Facts {
         }
         if let Ok(environ) = scratch.read(&root.of(pid, "environ")) {
             facts.rank = rank(environ);
+            facts.visible_gpus =
+                VISIBLE.iter().find_map(|name| variable(environ, name)).map(|value| String::from_utf8_lossy(value).into_owned());
             // The rest of it is none of our business.
             scratch.wipe();
         }
@@ -101,9 +108,13 @@ pub fn base_name(path: &str) -> &str {
 
 fn rank(environ: &[u8]) -> Option<(&'static str, u32)> {
     RANKS.iter().find_map(|name| {
-        let value = environ.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+        let value = variable(environ, name)?;
         Some((*name, std::str::from_utf8(value).ok()?.parse().ok()?))
     })
+}
+
+fn variable<'a>(environ: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    environ.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
 }
 
 /// Which training library a process has mapped. Reads `maps` piece by piece: the kernel lets go of the target's lock

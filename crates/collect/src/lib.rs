@@ -1,6 +1,6 @@
 //! Collect: who belongs to a run, what each process is, what memory it has and under which limits it lives.
 //!
-//! Everything is read from outside, from /proc and the cgroup file systems; nothing enters or stops a process.
+//! Everything is read from outside, from /proc, the cgroup file systems and GPU drivers; nothing enters or stops a process.
 //! [`Collector::tick`] turns one look into [`lowtide_model::Event`]s. A source that cannot be read becomes a note, never
 //! an error; what it costs is kept within a budget (see `rollup.rs`).
 //!
@@ -13,6 +13,7 @@ mod doctor;
 mod error;
 mod facts;
 mod find;
+pub mod gpu;
 mod handle;
 mod identify;
 mod inner;
@@ -35,6 +36,7 @@ pub use collector::{Collector, Options};
 pub use doctor::{Check, CheckState, doctor};
 pub use error::CollectError;
 pub use find::{Candidate, find_candidates};
+pub use gpu::GpuSource;
 pub use members::COMMAND_MARK;
 pub use room::{anonymous, be_killed_first, room};
 pub use secrets::mask_secrets;

@@ -4,7 +4,7 @@
 mod common;
 
 use common::Watch;
-use lowtide_collect::{CheckState, CollectError, Collector, Options, doctor, find_candidates};
+use lowtide_collect::{CheckState, CollectError, Collector, GpuSource, Options, doctor, find_candidates};
 use lowtide_model::{Event, NoteKind, Role};
 use lowtide_testkit::{FakeProcess, FakeRollup, FakeRoot, mib};
 
@@ -17,7 +17,10 @@ fn trainer() -> FakeProcess {
 }
 
 fn collector(pid: u32, root: &FakeRoot) -> Result<Collector, CollectError> {
-    Collector::new(pid, Options { root: root.path().to_owned(), interval_s: 1.0, own_child: false, rollup: true })
+    Collector::new(
+        pid,
+        Options { root: root.path().to_owned(), interval_s: 1.0, own_child: false, rollup: true, gpu: GpuSource::default() },
+    )
 }
 
 #[test]

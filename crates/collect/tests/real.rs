@@ -150,7 +150,13 @@ fn a_target_that_ends_between_two_reads_is_an_exit() {
     assert!(watch.ticks().last().unwrap().procs.is_empty());
     let error = lowtide_collect::Collector::new(
         pid,
-        lowtide_collect::Options { root: "/".into(), interval_s: 1.0, own_child: false, rollup: true },
+        lowtide_collect::Options {
+            root: "/".into(),
+            interval_s: 1.0,
+            own_child: false,
+            rollup: true,
+            gpu: lowtide_collect::GpuSource::default(),
+        },
     );
     assert!(error.is_err());
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cgroup, Exit, Look, Mark, ProcId, Process, Tick};
+use crate::{Cgroup, Exit, Gpu, GpuUser, Look, Mark, ProcId, Process, Tick};
 
 /// One thing that happened in a run, in order of time. Readers skip kinds that they do not know.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +15,10 @@ pub enum Event {
     Exit(Exit),
     /// A memory cgroup of the target.
     Cgroup(Cgroup),
+    /// A GPU that the run can see.
+    Gpu(Gpu),
+    /// A process has memory on a GPU, or is better known now.
+    GpuUser(GpuUser),
     /// Measurements of one moment.
     Tick(Tick),
     /// A process says where it is in its training.

@@ -9,6 +9,7 @@
 
 mod bytes;
 mod event;
+mod gpu;
 mod look;
 mod mark;
 mod process;
@@ -18,6 +19,7 @@ mod tick;
 
 pub use bytes::{Bytes, ParseBytesError, Rate};
 pub use event::{Event, ExitStatus, Mode, Note, NoteKind, Notice, RunEnd, RunInfo, Signal, WatchCost};
+pub use gpu::{Gpu, GpuDriver, GpuId, GpuSample, GpuUser, GpuUserId, GpuUserSample};
 pub use look::{Grown, HolderGrown, Look, MOST_HOLDERS, MOST_OBJECTS, ObjectGrown, PartGrown, Site, Sort};
 pub use mark::{Answer, DeviceFacts, InnerFacts, Mark, MarkKind, Request, Scope, ScopeMark};
 pub use process::{Exit, ProcId, Process, Role};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ProcId;
+use crate::{GpuSample, GpuUserSample, ProcId};
 
 /// Everything measured at one moment. A reader may find ticks missing (compaction keeps the ticks that hold a
 /// minimum or a maximum), never averaged: each one was really seen.
@@ -16,6 +16,10 @@ pub struct Tick {
     pub system: Option<SystemSample>,
     /// The memory cgroups of the target, innermost first, announced by [`crate::Event::Cgroup`].
     pub cgroups: Vec<CgroupSample>,
+    /// The GPUs, announced by [`crate::Event::Gpu`]; empty on ticks when they were not read.
+    pub gpus: Vec<GpuSample>,
+    /// What processes have on them, announced by [`crate::Event::GpuUser`].
+    pub gpu_users: Vec<GpuUserSample>,
 }
 
 /// One process at one moment. All sizes in bytes.

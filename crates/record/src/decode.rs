@@ -184,6 +184,8 @@ impl Decoder {
                 json(payload, |exit: lowtide_model::Exit| Event::Exit(lowtide_model::Exit { t_s: keep_time(exit.t_s), ..exit }))
             }
             Kind::Cgroup => json(payload, Event::Cgroup),
+            Kind::Gpu => json(payload, Event::Gpu),
+            Kind::GpuUser => json(payload, Event::GpuUser),
             Kind::Mark => {
                 json(payload, |mark: lowtide_model::Mark| Event::Mark(lowtide_model::Mark { t_s: keep_time(mark.t_s), ..mark }))
             }

@@ -1,8 +1,8 @@
 //! Events to bytes.
 
 use lowtide_model::{
-    Event, Exit, Grown, HolderGrown, Look, MOST_HOLDERS, MOST_OBJECTS, Mark, Note, Process, RunEnd, RunInfo, Site, Tick,
-    WatchCost,
+    Event, Exit, Gpu, GpuUser, Grown, HolderGrown, Look, MOST_HOLDERS, MOST_OBJECTS, Mark, Note, Process, RunEnd, RunInfo, Site,
+    Tick, WatchCost,
 };
 
 use crate::format::{Kind, MAX_PAYLOAD, keep_time, to_us};
@@ -69,6 +69,8 @@ impl Encoder {
             Event::Process(process) => self.json(out, Kind::Process, &tidy_process(process)),
             Event::Exit(exit) => self.json(out, Kind::Exit, &Exit { t_s: keep_time(exit.t_s), ..*exit }),
             Event::Cgroup(cgroup) => self.json(out, Kind::Cgroup, cgroup),
+            Event::Gpu(gpu) => self.json(out, Kind::Gpu, &tidy_gpu(gpu)),
+            Event::GpuUser(user) => self.json(out, Kind::GpuUser, &GpuUser { name: cut(&user.name), ..user.clone() }),
             Event::Tick(tick) => self.tick(out, tick),
             Event::Mark(mark) => self.json(out, Kind::Mark, &Mark { t_s: keep_time(mark.t_s), ..mark.clone() }),
             Event::Look(look) => self.json(out, Kind::Look, &tidy_look(look)),
@@ -182,6 +184,10 @@ fn tidy_process(process: &Process) -> Process {
         role_reason: cut(&process.role_reason),
         ..process.clone()
     }
+}
+
+fn tidy_gpu(gpu: &Gpu) -> Gpu {
+    Gpu { resource: cut(&gpu.resource), name: cut(&gpu.name), uuid: cut(&gpu.uuid), ..gpu.clone() }
 }
 
 fn tidy_look(look: &Look) -> Look {

@@ -21,6 +21,8 @@
 //! | 10 | thinned | varint: how many events compaction left out here |
 //! | 11 | mark | JSON of `Mark` |
 //! | 12 | look | JSON of `Look` |
+//! | 13 | GPU | JSON of `Gpu` |
+//! | 14 | user of a GPU | JSON of `GpuUser` |
 //!
 //! A reader skips kinds and JSON fields that it does not know, and what follows the tables of a tick; so a new measurement
 //! can be a new table behind the others, empty where it is missing. A change that old readers would get wrong needs a new
@@ -29,8 +31,10 @@
 //! ```text
 //! key tick := ordinal:varint time_us:zigzag flags:u8 tables     ordinal: events before this one in the whole run
 //! tick     := step_us:zigzag flags:u8 tables                    step minus the step before it
-//! flags    := 1 the processes are those of the tick before, in its order; 2 the machine was read; 4 as 1, for cgroups
+//! flags    := 1 the processes are those of the tick before, in its order; 2 the machine was read; 4 as 1, for cgroups; 8 for GPUs;
+//!             16 for their users
 //! tables   := [count:varint id:zigzag*] process-table  [machine-table]  [count:varint id:zigzag*] cgroup-table
+//!             [count:varint id:zigzag*] gpu-table [count:varint id:zigzag*] gpu-user-table   absent where neither was read
 //! table    := columns:varint column*                            bit n: column n changed in some row
 //! column   := [bitmap] value*                                   one bit per row, absent for one row; a value per set bit
 //! value    := change against the same row of the tick before, or against zero (key tick, new row)
@@ -43,7 +47,9 @@
 //!   private_dirty, pss_anon, pss_file, pss_shmem (1024; without a rollup they keep their last value);
 //! - machine: total, available, swap_total, swap_used, shmem, cached, dev_shm_used, dev_shm_size (1024), oom_kills, psi_full_us;
 //! - cgroup: usage, anon, file, inactive_file, shmem, peak (4096), psi_full_us, oom_kills, limit_hits, has-limit + 2 * has-high, limit,
-//!   high (4096).
+//!   high (4096);
+//! - GPU: total, used, free, reserved (4096);
+//! - user of a GPU: has-used, used (4096; where it is not told it keeps its last value).
 
 use crate::varint::Malformed;
 
@@ -74,10 +80,12 @@ pub(crate) enum Kind {
     Thinned = 10,
     Mark = 11,
     Look = 12,
+    Gpu = 13,
+    GpuUser = 14,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Start,
         Self::Process,
         Self::Exit,
@@ -90,6 +98,8 @@ impl Kind {
         Self::Thinned,
         Self::Mark,
         Self::Look,
+        Self::Gpu,
+        Self::GpuUser,
     ];
 
     pub(crate) fn of(byte: u8) -> Option<Self> {

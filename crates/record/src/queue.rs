@@ -83,8 +83,13 @@ fn size(event: &Event) -> usize {
     let text = match event {
         Event::Start(run) => run.command.iter().map(|word| word.len() + 24).sum(),
         Event::Process(process) => process.name.len() + process.command.len() + process.role_reason.len(),
-        Event::Tick(tick) => size_of_val(tick.procs.as_slice()) + size_of_val(tick.cgroups.as_slice()),
+        Event::Tick(tick) => {
+            let gpus = size_of_val(tick.gpus.as_slice()) + size_of_val(tick.gpu_users.as_slice());
+            size_of_val(tick.procs.as_slice()) + size_of_val(tick.cgroups.as_slice()) + gpus
+        }
         Event::Cgroup(cgroup) => cgroup.path.len(),
+        Event::Gpu(gpu) => gpu.resource.len() + gpu.name.len() + gpu.uuid.len(),
+        Event::GpuUser(user) => user.name.len(),
         Event::Note(note) => note.text.len(),
         Event::End(end) => end.reason.len(),
         Event::Mark(mark) => match &mark.what {

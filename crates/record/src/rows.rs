@@ -1,6 +1,8 @@
 //! Samples as rows of numbers, in the order of columns that [`crate::format`] lays down.
 
-use lowtide_model::{CgroupId, CgroupSample, ProcId, ProcSample, Rollup, SystemSample};
+use lowtide_model::{
+    CgroupId, CgroupSample, GpuId, GpuSample, GpuUserId, GpuUserSample, ProcId, ProcSample, Rollup, SystemSample,
+};
 
 use crate::table::Units;
 use crate::varint::Malformed;
@@ -114,5 +116,44 @@ impl Row<12> for CgroupSample {
         let high = (has & 2 != 0).then_some(high);
         let id = CgroupId(id);
         Ok(Self { id, usage, limit, high, peak, anon, shmem, file, inactive_file, oom_kills, limit_hits, psi_full_us })
+    }
+}
+
+impl Row<4> for GpuSample {
+    const UNITS: Units<4> = [PAGE; 4];
+
+    fn id(&self) -> u32 {
+        self.id.0
+    }
+
+    fn fill(&self, row: &mut [u64; 4]) {
+        *row = [self.total, self.used, self.free, self.reserved];
+    }
+
+    fn from_row(id: u32, row: &[u64; 4]) -> Result<Self, Malformed> {
+        let [total, used, free, reserved] = *row;
+        Ok(Self { id: GpuId(id), total, used, free, reserved })
+    }
+}
+
+impl Row<2> for GpuUserSample {
+    const UNITS: Units<2> = [1, PAGE];
+
+    fn id(&self) -> u32 {
+        self.id.0
+    }
+
+    fn fill(&self, row: &mut [u64; 2]) {
+        row[0] = self.used.is_some().into();
+        row[1] = self.used.unwrap_or(row[1]);
+    }
+
+    fn from_row(id: u32, row: &[u64; 2]) -> Result<Self, Malformed> {
+        let used = match row[0] {
+            0 => None,
+            1 => Some(row[1]),
+            _ => return Err(Malformed),
+        };
+        Ok(Self { id: GpuUserId(id), used })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use lowtide_model::{CgroupSample, ProcSample, SystemSample, Tick};
+use lowtide_model::{CgroupSample, GpuSample, GpuUserSample, ProcSample, SystemSample, Tick};
 
 use crate::format::{self, MAX_ROWS};
 use crate::rows::Row;
@@ -12,6 +12,8 @@ use crate::varint::{self, Malformed};
 const SAME_PROCS: u8 = 1;
 const HAS_SYSTEM: u8 = 2;
 const SAME_CGROUPS: u8 = 4;
+const SAME_GPUS: u8 = 8;
+const SAME_GPU_USERS: u8 = 16;
 
 /// The rows of the last tick, by which the next one is told.
 #[derive(Debug)]
@@ -92,6 +94,8 @@ pub(crate) struct TickCodec {
     procs: Rows<14>,
     system: Rows<10>,
     cgroups: Rows<12>,
+    gpus: Rows<4>,
+    gpu_users: Rows<2>,
 }
 
 impl TickCodec {
@@ -118,7 +122,22 @@ impl TickCodec {
         let cgroups = &tick.cgroups[..tick.cgroups.len().min(MAX_ROWS)];
         let same_procs = !key && self.procs.is_of(procs);
         let same_cgroups = !key && self.cgroups.is_of(cgroups);
-        let flags = [(same_procs, SAME_PROCS), (tick.system.is_some(), HAS_SYSTEM), (same_cgroups, SAME_CGROUPS)];
+        let gpus = &tick.gpus[..tick.gpus.len().min(MAX_ROWS)];
+        let gpu_users = &tick.gpu_users[..tick.gpu_users.len().min(MAX_ROWS)];
+        // Where there are none, nothing of them is written; ticks that did not read them leave what is remembered as it is.
+        let has_gpus = !gpus.is_empty() || !gpu_users.is_empty();
+        if key {
+            (self.gpus, self.gpu_users) = Default::default();
+        }
+        let same_gpus = has_gpus && self.gpus.is_of(gpus);
+        let same_users = has_gpus && self.gpu_users.is_of(gpu_users);
+        let flags = [
+            (same_procs, SAME_PROCS),
+            (tick.system.is_some(), HAS_SYSTEM),
+            (same_cgroups, SAME_CGROUPS),
+            (same_gpus, SAME_GPUS),
+            (same_users, SAME_GPU_USERS),
+        ];
         out.push(flags.iter().filter(|(set, _)| *set).fold(0, |all, (_, flag)| all | flag));
         if key {
             self.system = Rows::default();
@@ -128,6 +147,10 @@ impl TickCodec {
             self.system.put(out, &[system], key, true);
         }
         self.cgroups.put(out, cgroups, key, same_cgroups);
+        if has_gpus {
+            self.gpus.put(out, gpus, key, same_gpus);
+            self.gpu_users.put(out, gpu_users, key, same_users);
+        }
     }
 
     /// Reads a tick that is complete in itself; with it, how many events of the run came before it.
@@ -154,11 +177,18 @@ impl TickCodec {
         let has = |flag: u8| flags & flag != 0;
         if key {
             self.system = Rows::default();
+            (self.gpus, self.gpu_users) = Default::default();
         }
         let procs: Vec<ProcSample> = self.procs.take(input, key, !key && has(SAME_PROCS))?;
         let system = if has(HAS_SYSTEM) { Some(self.take_system(input, key)?) } else { None };
         let cgroups: Vec<CgroupSample> = self.cgroups.take(input, key, !key && has(SAME_CGROUPS))?;
-        Ok(Tick { t_s: format::from_us(self.time_us), procs, system, cgroups })
+        let (mut gpus, mut gpu_users) = (Vec::new(), Vec::new());
+        // Recordings of a version that knew no GPUs end here.
+        if !input.is_empty() {
+            gpus = self.gpus.take::<GpuSample>(input, key, has(SAME_GPUS))?;
+            gpu_users = self.gpu_users.take::<GpuUserSample>(input, key, has(SAME_GPU_USERS))?;
+        }
+        Ok(Tick { t_s: format::from_us(self.time_us), procs, system, cgroups, gpus, gpu_users })
     }
 
     fn take_system(&mut self, input: &mut &[u8], key: bool) -> Result<SystemSample, Malformed> {

@@ -73,6 +73,6 @@ impl BusyRun {
             ..CgroupSample::empty(CgroupId(0))
         };
         let t_s = (t * 1_000_000 + noise.below(300)) as f64 / 1e6;
-        Tick { t_s, procs: self.procs.clone(), system: Some(system), cgroups: vec![cgroup] }
+        Tick { t_s, procs: self.procs.clone(), system: Some(system), cgroups: vec![cgroup], ..Tick::default() }
     }
 }

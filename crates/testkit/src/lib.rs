@@ -7,12 +7,14 @@
 mod busy;
 mod cgroup;
 mod child;
+mod gpu;
 mod process;
 mod root;
 
 pub use busy::BusyRun;
 pub use cgroup::{FakeCgroupV1, FakeCgroupV2};
 pub use child::{Child, Orphan};
+pub use gpu::FakeGpus;
 pub use process::{FakeProcess, FakeRollup};
 pub use root::FakeRoot;
 

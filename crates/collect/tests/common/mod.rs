@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use lowtide_collect::{Collector, Options};
+use lowtide_collect::{Collector, GpuSource, Options};
 use lowtide_model::{Event, Exit, Note, NoteKind, ProcSample, Process, Tick};
 
 /// A collector and all that it has said so far.
@@ -20,8 +20,12 @@ impl Watch {
     }
 
     pub fn with(pid: u32, root: &Path, own_child: bool) -> Self {
-        let options = Options { root: root.to_owned(), interval_s: 1.0, own_child, rollup: true };
-        Self { collector: Collector::new(pid, options).unwrap(), events: Vec::new(), ticks: 0 }
+        let options = Options { root: root.to_owned(), interval_s: 1.0, own_child, rollup: true, gpu: GpuSource::default() };
+        Self::of(Collector::new(pid, options).unwrap())
+    }
+
+    pub fn of(collector: Collector) -> Self {
+        Self { collector, events: Vec::new(), ticks: 0 }
     }
 
     /// One tick; returns what it said. The run's clock goes on by a second however fast the test is, so that budgets

@@ -17,7 +17,7 @@ mod thread;
 use std::path::PathBuf;
 
 use lowtide_analyse::Analyser;
-use lowtide_collect::{Collector, Options};
+use lowtide_collect::{Collector, GpuSource, Options};
 use lowtide_model::{
     Event, ExitStatus, Mode, Note, NoteKind, Notice, Report, Request, RunEnd, RunInfo, Seconds, Signal, Verdict,
 };
@@ -69,6 +69,8 @@ pub struct Settings {
     pub probe: bool,
     /// Look into a process that is likely to leak, to say who holds what grows.
     pub looks: bool,
+    /// Where GPUs are looked for.
+    pub gpu: GpuSource,
     /// Looks at the live report.
     pub observers: Vec<Observer>,
     /// Seconds between two looks.
@@ -91,6 +93,7 @@ impl Settings {
             marks: None,
             probe: false,
             looks: false,
+            gpu: GpuSource::default(),
             observers: Vec::new(),
             review_every_s: REVIEW_EVERY_S,
             notices: true,
@@ -133,6 +136,7 @@ impl Watch {
             interval_s: settings.interval_s,
             own_child: settings.mode == Mode::Run,
             rollup: true,
+            gpu: settings.gpu.clone(),
         };
         let clock = Clock::start();
         let (collector, trouble) = match Collector::new(settings.pid, options) {

@@ -132,7 +132,8 @@ impl Walk<'_> {
                 self.marks += 1;
                 self.plan.marks.get(self.marks - 1).copied().unwrap_or(true) && known(mark.id)
             }
-            Event::Start(_) | Event::Cgroup(_) | Event::Look(_) | Event::Note(_) | Event::End(_) => true,
+            Event::GpuUser(user) => user.process.is_none_or(known),
+            Event::Start(_) | Event::Cgroup(_) | Event::Gpu(_) | Event::Look(_) | Event::Note(_) | Event::End(_) => true,
         }
     }
 }
@@ -157,6 +158,7 @@ fn kept_processes(path: &Path, keep: &[bool]) -> Result<HashSet<ProcId>, RecordE
             }
             Event::Note(note) => kept.extend(note.process),
             Event::Look(look) => kept.extend([look.id]),
+            Event::GpuUser(user) => kept.extend(user.process),
             _ => {}
         }
     }

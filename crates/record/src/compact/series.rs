@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use lowtide_model::{CgroupId, Event, ProcId, Role, Tick};
+use lowtide_model::{CgroupId, Event, GpuId, GpuUserId, ProcId, Role, Tick};
 
 /// A number that is followed from tick to tick. All sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,6 +29,10 @@ pub(crate) enum Series {
     CgroupWorkingSet(CgroupId),
     /// A cgroup's usage, which its limit bounds.
     CgroupUsage(CgroupId),
+    /// What is used of a GPU.
+    Gpu(GpuId),
+    /// What a process has on a GPU.
+    GpuUser(GpuUserId),
 }
 
 impl Series {
@@ -98,5 +102,13 @@ pub(crate) fn series_of(tick: &Tick, roles: &Roles, mut each: impl FnMut(Series,
     for cgroup in &tick.cgroups {
         each(Series::CgroupWorkingSet(cgroup.id), cgroup.working_set());
         each(Series::CgroupUsage(cgroup.id), cgroup.usage);
+    }
+    for gpu in &tick.gpus {
+        each(Series::Gpu(gpu.id), gpu.used);
+    }
+    for user in &tick.gpu_users {
+        if let Some(used) = user.used {
+            each(Series::GpuUser(user.id), used);
+        }
     }
 }

@@ -88,7 +88,7 @@ fn made_up(count: usize, numbers: &[u64]) -> Vec<Event> {
         };
         let procs = (0..alive.min(6)).map(|back| sample(alive - 1 - back)).collect();
         let system = Some(SystemSample { available: number(n + 9), dev_shm_used: number(n * 11), ..SystemSample::default() });
-        events.push(Event::Tick(Tick { t_s: n as f64, procs, system, cgroups: Vec::new() }));
+        events.push(Event::Tick(Tick { t_s: n as f64, procs, system, ..Tick::default() }));
     }
     events.push(end(count as f64));
     events

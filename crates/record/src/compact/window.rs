@@ -65,7 +65,9 @@ impl Windows {
         self.something_happened |= match event {
             Event::Process(_) | Event::Exit(_) => !self.rung.forget_brief,
             Event::Cost(_) | Event::Tick(_) | Event::Mark(_) => false,
-            Event::Start(_) | Event::Cgroup(_) | Event::Look(_) | Event::Note(_) | Event::End(_) => true,
+            // Others come and go on a shared card all the time.
+            Event::GpuUser(_) => false,
+            Event::Start(_) | Event::Cgroup(_) | Event::Gpu(_) | Event::Look(_) | Event::Note(_) | Event::End(_) => true,
         };
     }
 

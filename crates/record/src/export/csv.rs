@@ -13,13 +13,15 @@ use super::{Draft, failed};
 use crate::error::RecordError;
 
 /// What a row says besides the process.
-const AROUND: [&str; 6] = [
+const AROUND: [&str; 8] = [
     "system_total_bytes",
     "system_available_bytes",
     "dev_shm_used_bytes",
     "cgroup_usage_bytes",
     "cgroup_inactive_file_bytes",
     "cgroup_limit_bytes",
+    "gpu_total_bytes",
+    "gpu_used_bytes",
 ];
 
 /// Writes the ticks of a run as CSV to `out`.
@@ -46,7 +48,7 @@ fn write<E: Borrow<Event>>(events: impl IntoIterator<Item = E>, file: &mut impl 
         };
         let mut around = around(tick);
         for sample in &tick.procs {
-            for value in rows.sample(tick.t_s, sample) {
+            for value in rows.sample(tick, sample) {
                 match value {
                     Value::Null => cell(&mut line, ""),
                     Value::Integer(number) => cell(&mut line, &number.to_string()),
@@ -58,14 +60,14 @@ fn write<E: Borrow<Event>>(events: impl IntoIterator<Item = E>, file: &mut impl 
                 cell(&mut line, &value.map_or(String::new(), |value| value.to_string()));
             }
             // Once a tick: a sum over rows shall not count the machine once for each process.
-            around = [None; 6];
+            around = [None; 8];
             end_line(&mut line, file)?;
         }
     }
     Ok(())
 }
 
-fn around(tick: &Tick) -> [Option<u64>; 6] {
+fn around(tick: &Tick) -> [Option<u64>; 8] {
     let (system, cgroup) = (tick.system.as_ref(), tick.cgroups.first());
     [
         system.map(|system| system.total),
@@ -74,6 +76,8 @@ fn around(tick: &Tick) -> [Option<u64>; 6] {
         cgroup.map(|cgroup| cgroup.usage),
         cgroup.map(|cgroup| cgroup.inactive_file),
         cgroup.and_then(|cgroup| cgroup.limit),
+        tick.gpus.iter().map(|gpu| gpu.total).reduce(u64::saturating_add),
+        tick.gpus.iter().map(|gpu| gpu.used).reduce(u64::saturating_add),
     ]
 }
 

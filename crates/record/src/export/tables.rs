@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lowtide_model::{
-    Cgroup, CgroupId, CgroupSample, Event, ExitStatus, Note, ProcId, ProcSample, Process, Rollup, RunEnd, RunInfo, SystemSample,
-    Tick,
+    Cgroup, CgroupId, CgroupSample, Event, ExitStatus, Gpu, GpuSample, GpuUser, GpuUserId, GpuUserSample, Note, ProcId,
+    ProcSample, Process, Rollup, RunEnd, RunInfo, SystemSample, Tick,
 };
 
 use super::looks::{GROWN, LOOKS, look_row, look_rows};
@@ -15,7 +15,20 @@ use super::marks::{MARKS, mark_row};
 use super::table::{Sink, Table, Value, table, word};
 
 /// All of them.
-pub(super) const TABLES: [&Table; 9] = [&RUNS, &PROCESSES, &TICKS, &PROCESS_TICKS, &CGROUP_TICKS, &NOTES, &MARKS, &LOOKS, &GROWN];
+pub(super) const TABLES: [&Table; 12] = [
+    &RUNS,
+    &PROCESSES,
+    &GPUS,
+    &TICKS,
+    &PROCESS_TICKS,
+    &CGROUP_TICKS,
+    &GPU_TICKS,
+    &GPU_USER_TICKS,
+    &NOTES,
+    &MARKS,
+    &LOOKS,
+    &GROWN,
+];
 
 table! {
     /// One row: the run.
@@ -74,7 +87,7 @@ table! {
 
 table! {
     /// Each process, by tick.
-    PROCESS_TICKS "process_ticks", sample_row(t_s: f64, known: Option<&Known>, sample: &ProcSample, rollup: Option<&Rollup>) {
+    PROCESS_TICKS "process_ticks", sample_row(t_s: f64, known: Option<&Known>, sample: &ProcSample, rollup: Option<&Rollup>, gpu_bytes: Option<u64>) {
         t_s: Real = t_s,
         process_index: Integer = sample.id.0,
         pid: Integer = known.map(|known| known.process.pid),
@@ -95,6 +108,7 @@ table! {
         pss_anon_bytes: Integer = rollup.map(|r| r.pss_anon),
         pss_file_bytes: Integer = rollup.map(|r| r.pss_file),
         pss_shmem_bytes: Integer = rollup.map(|r| r.pss_shmem),
+        gpu_bytes: Integer = gpu_bytes,
     }
 }
 
@@ -116,6 +130,42 @@ table! {
         oom_kills: Integer = sample.oom_kills,
         limit_hits: Integer = sample.limit_hits,
         psi_full_us: Integer = sample.psi_full_us,
+    }
+}
+
+table! {
+    /// Each GPU, or instance of one.
+    GPUS "gpus", gpu_row(gpu: &Gpu) {
+        gpu_index: Integer = gpu.id.0,
+        resource: Text = gpu.resource.as_str(),
+        name: Text = gpu.name.as_str(),
+        uuid: Text = gpu.uuid.as_str(),
+        driver: Text = &word(&gpu.driver),
+        emulated: Integer = gpu.emulated,
+    }
+}
+
+table! {
+    /// Each GPU, by tick.
+    GPU_TICKS "gpu_ticks", gpu_tick_row(t_s: f64, sample: &GpuSample) {
+        t_s: Real = t_s,
+        gpu_index: Integer = sample.id.0,
+        total_bytes: Integer = sample.total,
+        used_bytes: Integer = sample.used,
+        free_bytes: Integer = sample.free,
+        reserved_bytes: Integer = sample.reserved,
+    }
+}
+
+table! {
+    /// What each process has on each GPU, by tick; without `process_index` it is none of the run.
+    GPU_USER_TICKS "gpu_user_ticks", gpu_user_row(t_s: f64, user: Option<&GpuUser>, sample: &GpuUserSample) {
+        t_s: Real = t_s,
+        gpu_index: Integer = user.map(|user| user.gpu.0),
+        pid: Integer = user.map(|user| user.pid),
+        process_index: Integer = user.and_then(|user| user.process).map(|id| id.0),
+        name: Text = user.map(|user| user.name.as_str()),
+        used_bytes: Integer = sample.used,
     }
 }
 
@@ -144,6 +194,7 @@ pub(super) struct Rows {
     end: Option<RunEnd>,
     processes: BTreeMap<ProcId, Known>,
     cgroups: BTreeMap<CgroupId, Arc<str>>,
+    gpu_users: BTreeMap<GpuUserId, GpuUser>,
 }
 
 impl Rows {
@@ -159,6 +210,8 @@ impl Rows {
                 }
             }
             Event::Cgroup(Cgroup { id, path, .. }) => _ = self.cgroups.insert(*id, path.as_str().into()),
+            Event::Gpu(gpu) => sink.row(&GPUS, &gpu_row(gpu))?,
+            Event::GpuUser(user) => _ = self.gpu_users.insert(user.id, user.clone()),
             Event::Note(note) => sink.row(&NOTES, &note_row(note))?,
             Event::Tick(tick) => self.tick(tick, sink)?,
             Event::Mark(mark) => sink.row(&MARKS, &mark_row(mark))?,
@@ -188,7 +241,13 @@ impl Rows {
     fn tick<S: Sink>(&self, tick: &Tick, sink: &mut S) -> Result<(), S::Error> {
         sink.row(&TICKS, &machine_row(tick.t_s, tick.procs.len(), tick.system.as_ref()))?;
         for sample in &tick.procs {
-            sink.row(&PROCESS_TICKS, &self.sample(tick.t_s, sample))?;
+            sink.row(&PROCESS_TICKS, &self.sample(tick, sample))?;
+        }
+        for sample in &tick.gpus {
+            sink.row(&GPU_TICKS, &gpu_tick_row(tick.t_s, sample))?;
+        }
+        for sample in &tick.gpu_users {
+            sink.row(&GPU_USER_TICKS, &gpu_user_row(tick.t_s, self.gpu_users.get(&sample.id), sample))?;
         }
         for sample in &tick.cgroups {
             sink.row(&CGROUP_TICKS, &cgroup_row(tick.t_s, self.cgroups.get(&sample.id), sample))?;
@@ -197,7 +256,13 @@ impl Rows {
     }
 
     /// A row of [`PROCESS_TICKS`].
-    pub(super) fn sample(&self, t_s: f64, sample: &ProcSample) -> [Value; PROCESS_TICKS.columns.len()] {
-        sample_row(t_s, self.processes.get(&sample.id), sample, sample.rollup.as_ref())
+    pub(super) fn sample(&self, tick: &Tick, sample: &ProcSample) -> [Value; PROCESS_TICKS.columns.len()] {
+        let on_gpus = tick.gpu_users.iter().filter(|user| self.process_of(user.id) == Some(sample.id));
+        let gpu_bytes = on_gpus.filter_map(|user| user.used).reduce(u64::saturating_add);
+        sample_row(tick.t_s, self.processes.get(&sample.id), sample, sample.rollup.as_ref(), gpu_bytes)
+    }
+
+    fn process_of(&self, user: GpuUserId) -> Option<ProcId> {
+        self.gpu_users.get(&user)?.process
     }
 }

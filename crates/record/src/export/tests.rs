@@ -5,8 +5,9 @@
 use std::fs;
 
 use lowtide_model::{
-    CgroupId, CgroupSample, Event, Exit, Grown, HolderGrown, InnerFacts, Look, Mark, MarkKind, Note, NoteKind, ObjectGrown,
-    PartGrown, ProcId, Role, Rollup, Scope, ScopeMark, Site, Sort, SystemSample, Tick,
+    CgroupId, CgroupSample, Event, Exit, Gpu, GpuDriver, GpuId, GpuSample, GpuUser, GpuUserId, GpuUserSample, Grown, HolderGrown,
+    InnerFacts, Look, Mark, MarkKind, Note, NoteKind, ObjectGrown, PartGrown, ProcId, Role, Rollup, Scope, ScopeMark, Site, Sort,
+    SystemSample, Tick,
 };
 
 use crate::common::{end, process, start, tick};
@@ -15,12 +16,27 @@ fn run() -> Vec<Event> {
     let Event::Process(mut odd) = process(1, Role::DataloaderWorker) else { unreachable!() };
     odd.name = "a,\"b\"\nc".to_owned();
     let mut events = vec![start(), process(0, Role::Trainer), Event::Process(odd)];
+    let gpu = Gpu {
+        id: GpuId(0),
+        resource: "gpu0".to_owned(),
+        name: "H100".to_owned(),
+        uuid: String::new(),
+        driver: GpuDriver::Nvml,
+        emulated: false,
+    };
+    events.push(Event::Gpu(gpu));
+    for (id, process) in [(0, Some(ProcId(0))), (1, None)] {
+        let (id, name) = (GpuUserId(id), "other".to_owned());
+        events.push(Event::GpuUser(GpuUser { id, gpu: GpuId(0), pid: 9, process, device: None, name }));
+    }
     for t in 0..100u32 {
         let Event::Tick(mut tick) = tick(t.into(), 2, |id| u64::from(t + id) << 20) else { unreachable!() };
         tick.system = (t % 2 == 0).then(|| SystemSample { total: 1 << 40, available: u64::from(t), ..SystemSample::default() });
         tick.procs[0].rollup = (t == 5).then(|| Rollup { pss: 77, ..Rollup::default() });
         tick.cgroups =
             vec![CgroupSample { usage: u64::MAX, limit: Some(9), inactive_file: 1, ..CgroupSample::empty(CgroupId(0)) }];
+        tick.gpus = vec![GpuSample { id: GpuId(0), total: 1 << 40, used: 60, free: 7, reserved: 5 }];
+        tick.gpu_users = [(0, Some(40)), (1, None)].map(|(id, used)| GpuUserSample { id: GpuUserId(id), used }).to_vec();
         events.push(Event::Tick(Tick { t_s: f64::from(t) + 0.5, ..tick }));
     }
     events.push(Event::Note(Note { t_s: 3.0, kind: NoteKind::Outside, text: "look".to_owned(), process: Some(ProcId(1)) }));
@@ -59,10 +75,10 @@ fn csv_has_a_row_per_process_and_tick_and_quotes_what_it_must() {
     assert_eq!(header[..8], ["t_s", "process_index", "pid", "ppid", "role", "rank", "name", "anon_bytes"]);
     assert_eq!(
         lines.next().unwrap(),
-        "0.5,0,1000,1000,trainer,,python,0,0,0,0,4,,,,,,,,,1099511627776,0,0,18446744073709551615,1,9"
+        "0.5,0,1000,1000,trainer,,python,0,0,0,0,4,,,,,,,,,40,1099511627776,0,0,18446744073709551615,1,9,1099511627776,60"
     );
     assert!(
-        text.contains("0.5,1,1001,1000,dataloader_worker,,\"a,\"\"b\"\"\nc\",1048576,0,0,0,4,,,,,,,,,,,,,,\n"),
+        text.contains("0.5,1,1001,1000,dataloader_worker,,\"a,\"\"b\"\"\nc\",1048576,0,0,0,4,,,,,,,,,,,,,,,,,\n"),
         "said once a tick"
     );
     assert_eq!(text.lines().count(), 1 + 200 + 100, "a name has a line break");
@@ -88,6 +104,10 @@ fn sqlite_has_all_tables() {
     is("SELECT process_index FROM notes WHERE kind = 'outside'", 1);
     is("SELECT steps + heap_used_bytes FROM marks WHERE kind = 'begin' AND scope = 'epoch' AND number = 3", 45);
     is("SELECT steps FROM marks WHERE kind = 'step' AND number IS NULL AND heap_used_bytes IS NULL", 50);
+    is("SELECT count(*) FROM gpu_ticks JOIN gpus USING (gpu_index) WHERE name = 'H100' AND used_bytes = 60", 100);
+    is("SELECT sum(used_bytes) FROM gpu_user_ticks WHERE process_index = 0 AND pid = 9", 4000);
+    is("SELECT count(*) FROM gpu_user_ticks WHERE process_index IS NULL AND used_bytes IS NULL AND name = 'other'", 100);
+    is("SELECT sum(gpu_bytes) FROM process_ticks", 4000);
     is("SELECT exit_code FROM runs WHERE command = 'python train.py' AND mode = 'run' AND end_s = 100", 0);
     is("SELECT count(*) FROM looks WHERE copied AND pause_us = 70 AND objects = 100", 2);
     is("SELECT grown_bytes FROM looks WHERE since_first_s = 8.0", 11);
@@ -130,6 +150,9 @@ fn parquet_has_all_tables_in_files_of_their_own() {
         ("processes", 2),
         ("ticks", 100),
         ("cgroup_ticks", 100),
+        ("gpus", 1),
+        ("gpu_ticks", 100),
+        ("gpu_user_ticks", 200),
         ("notes", 1),
         ("marks", 2),
         ("looks", 2),
@@ -137,7 +160,7 @@ fn parquet_has_all_tables_in_files_of_their_own() {
     ] {
         assert_eq!(rows(&format!("run.{name}.parquet")).len(), count, "{name}");
     }
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 9);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 12);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use lowtide_model::{
     Cgroup, CgroupId, CgroupSample, CgroupVersion, Event, Exit, ExitStatus, Mode, Note, NoteKind, ProcId, ProcSample, Process,
     Role, Rollup, RunEnd, RunInfo, Signal, SystemSample, Tick, WatchCost,
 };
+use lowtide_model::{Gpu, GpuDriver, GpuId, GpuSample, GpuUser, GpuUserId, GpuUserSample};
 use lowtide_model::{Grown, HolderGrown, Look, ObjectGrown, PartGrown, Site, Sort};
 use proptest::prelude::*;
 
@@ -127,10 +128,26 @@ fn cgroup_sample() -> impl Strategy<Value = CgroupSample> {
     )
 }
 
+fn gpu_sample() -> impl Strategy<Value = GpuSample> {
+    (0u32..4, prop::array::uniform4(size())).prop_map(|(id, [total, used, free, reserved])| GpuSample {
+        id: GpuId(id),
+        total,
+        used,
+        free,
+        reserved,
+    })
+}
+
+fn gpu_user_sample() -> impl Strategy<Value = GpuUserSample> {
+    (0u32..6, prop::option::of(size())).prop_map(|(id, used)| GpuUserSample { id: GpuUserId(id), used })
+}
+
 pub fn any_tick() -> impl Strategy<Value = Event> {
     let cgroups = prop::collection::vec(cgroup_sample(), 0..3);
-    (time(), prop::collection::vec(sample(), 0..8), prop::option::of(system()), cgroups)
-        .prop_map(|(t_s, procs, system, cgroups)| Event::Tick(Tick { t_s, procs, system, cgroups }))
+    let gpus = (prop::collection::vec(gpu_sample(), 0..3), prop::collection::vec(gpu_user_sample(), 0..4));
+    (time(), prop::collection::vec(sample(), 0..8), prop::option::of(system()), cgroups, gpus).prop_map(
+        |(t_s, procs, system, cgroups, (gpus, gpu_users))| Event::Tick(Tick { t_s, procs, system, cgroups, gpus, gpu_users }),
+    )
 }
 
 fn any_process() -> impl Strategy<Value = Event> {
@@ -191,6 +208,22 @@ fn any_end() -> impl Strategy<Value = Event> {
         .prop_map(|(t_s, status, reason, oom_kills)| Event::End(RunEnd { t_s, status, reason, oom_kills }))
 }
 
+fn any_gpu() -> impl Strategy<Value = Event> {
+    (any::<u32>(), text(), any::<bool>()).prop_map(|(id, name, emulated)| {
+        let driver = if emulated { GpuDriver::Emulated } else { GpuDriver::Nvml };
+        Event::Gpu(Gpu { id: GpuId(id), resource: "gpu0.mig1".to_owned(), uuid: name.clone(), name, driver, emulated })
+    })
+}
+
+fn any_gpu_user() -> impl Strategy<Value = Event> {
+    (any::<u32>(), any::<u32>(), any::<Option<u32>>(), any::<Option<u32>>(), text()).prop_map(
+        |(id, pid, process, device, name)| {
+            let (id, gpu) = (GpuUserId(id), GpuId(id / 2));
+            Event::GpuUser(GpuUser { id, gpu, pid, process: process.map(ProcId), device, name })
+        },
+    )
+}
+
 /// Any event but a cost, of which only the last one is kept.
 pub fn any_event() -> impl Strategy<Value = Event> {
     let version = prop::sample::select(vec![CgroupVersion::V1, CgroupVersion::V2]);
@@ -199,6 +232,8 @@ pub fn any_event() -> impl Strategy<Value = Event> {
         1 => any_process(),
         1 => (any::<u32>(), time()).prop_map(|(id, t_s)| Event::Exit(Exit { id: ProcId(id), t_s })),
         1 => (any::<u32>(), text(), version).prop_map(|(id, path, version)| Event::Cgroup(Cgroup { id: CgroupId(id), path, version })),
+        1 => any_gpu(),
+        1 => any_gpu_user(),
         5 => any_tick(),
         1 => any_note(),
         1 => any_look(),

@@ -1,0 +1,94 @@
+//! GPU memory under `lowtide run`, by a fake `libnvidia-ml.so.1` that real programs drive.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use lowtide_model::{Event, GpuDriver, NoteKind};
+use lowtide_testkit::FakeGpus;
+
+/// lowtide with the fake driver.
+fn with_driver(command: &mut Command, gpus: &FakeGpus) {
+    command.env("LD_LIBRARY_PATH", FakeGpus::library_folder()).env("LOWTIDE_FAKE_NVML", gpus.file());
+}
+
+/// Runs a Python program; gives the events of its recording.
+fn run(folder: &Path, gpus: &FakeGpus, program: &str) -> Vec<Event> {
+    let (script, recording) = (folder.join("train.py"), folder.join("run.lowtide"));
+    std::fs::write(&script, program).unwrap();
+    let mut command = common::lowtide(folder);
+    command.args(["run", "--interval", "0.1", "--record"]).arg(&recording).args(["--", "python3"]).arg(&script);
+    with_driver(&mut command, gpus);
+    let output = common::output(command.env("CONTROL", gpus.file()));
+    assert!(output.status.success(), "{}", common::text(&output.stderr));
+    lowtide_record::read(&recording).unwrap().events
+}
+
+/// A program that says in the control file what it has, in megabytes.
+const SAYS: &str = "
+import os, time
+def has(card, rest=''):
+    with open(os.environ['CONTROL'] + '.draft', 'w') as file:
+        file.write(f'driver 550.54\\ncard 0 total={80 << 30} reserved={1 << 28} name=Fake_H100\\ncard 1 total=1000\\n{card}\\n{rest}\\n')
+    os.replace(os.environ['CONTROL'] + '.draft', os.environ['CONTROL'])
+";
+
+#[test]
+fn nvidias_library_is_loaded_and_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let gpus = FakeGpus::new("driver 550.54\ncard 0 total=85899345920 reserved=268435456 name=Fake_H100\ncard 1 total=1000\n");
+    let program = format!(
+        "{SAYS}
+for step in range(30):
+    has(f'process 0 pid={{os.getpid()}} used={{(step + 1) << 20}}\\nprocess 0 pid=999999 used=5', 'gone 1' if step > 20 else '')
+    time.sleep(0.1)
+"
+    );
+    let events = run(folder.path(), &gpus, &program);
+    let cards: Vec<_> = events.iter().filter_map(|event| if let Event::Gpu(gpu) = event { Some(gpu) } else { None }).collect();
+    assert_eq!(cards.len(), 2);
+    assert_eq!((cards[0].name.as_str(), cards[0].driver, cards[0].emulated), ("Fake H100", GpuDriver::Nvml, true));
+    let users: Vec<_> =
+        events.iter().filter_map(|event| if let Event::GpuUser(user) = event { Some(user) } else { None }).collect();
+    let ours = users.iter().find(|user| user.process.is_some()).expect("matched by its pid");
+    assert!(users.iter().any(|user| user.pid == 999_999 && user.process.is_none()), "{users:?}");
+    let had: Vec<u64> = events
+        .iter()
+        .filter_map(|event| if let Event::Tick(tick) = event { Some(tick) } else { None })
+        .flat_map(|tick| tick.gpu_users.iter().filter(|user| user.id == ours.id).filter_map(|user| user.used))
+        .collect();
+    assert!(had.len() >= 3 && had.is_sorted() && had.iter().all(|used| used % (1 << 20) == 0), "{had:?}");
+    let lost = |event: &&Event| matches!(event, Event::Note(note) if note.kind == NoteKind::Unavailable && note.text.starts_with("gpu1:"));
+    assert_eq!(events.iter().filter(lost).count(), 1, "a card that vanishes is said once, and ends nothing");
+}
+
+#[test]
+fn instances_of_a_divided_card_are_cards_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let gpus = FakeGpus::new("driver 550.54\nmig 0 0 total=500 uuid=MIG-a\nmig 0 1 total=700 uuid=MIG-b used=9\n");
+    let events = run(folder.path(), &gpus, "import time; time.sleep(1)");
+    let cards: Vec<_> = events
+        .iter()
+        .filter_map(|event| if let Event::Gpu(gpu) = event { Some((gpu.resource.as_str(), gpu.uuid.as_str())) } else { None })
+        .collect();
+    assert_eq!(cards, [("gpu0.mig0", "MIG-a"), ("gpu0.mig1", "MIG-b")]);
+    let used = events.iter().find_map(|event| match event {
+        Event::Tick(tick) => tick.gpus.get(1).map(|gpu| (gpu.total, gpu.used)),
+        _ => None,
+    });
+    assert_eq!(used, Some((700, 9)));
+}
+
+#[test]
+fn doctor_says_which_driver_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let gpus = FakeGpus::new("driver 550.54\ncard 0 total=1000 name=Fake_H100\n");
+    let mut command = common::lowtide(folder.path());
+    with_driver(command.arg("doctor"), &gpus);
+    let said = common::text(&common::output(&mut command).stdout);
+    assert!(said.contains("550.54 (emulated): gpu0 Fake H100"), "{said}");
+    let said = common::text(&common::output(common::lowtide(folder.path()).arg("doctor")).stdout);
+    assert!(said.contains("libnvidia-ml.so.1 was not found") || Path::new("/dev/nvidiactl").exists(), "{said}");
+}
