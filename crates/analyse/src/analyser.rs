@@ -137,7 +137,7 @@ impl Analyser {
         }
     }
 
-    fn assessment(&self) -> Assessment {
+    pub(crate) fn assessment(&self) -> Assessment {
         assess(&self.store, &self.marks, &self.dev_shm, self.last_s, self.over())
     }
 

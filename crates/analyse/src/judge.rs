@@ -98,6 +98,8 @@ pub const FEWEST: usize = 6;
 const SIGNIFICANT: f64 = 5.0;
 /// Standard errors between the significant and the detectable rate: 95 % of a normal distribution.
 const POWER: f64 = 1.645;
+/// Standard errors of growth that is found in 95 of 100 cases.
+pub(crate) const NEEDED: f64 = SIGNIFICANT + POWER;
 /// Standard errors between the rate at which a stop shows and the one at which it shows nearly always (87 % of a normal
 /// distribution; in the rest the last quarter's own rise is plain).
 const STOP_POWER: f64 = 1.5;
@@ -155,7 +157,7 @@ pub fn judge(all: &[Window], ask: Ask) -> Judged {
     judged.rise = (stretch[stretch.len() - 1].floor - stretch[0].floor).max(0.0);
     let rises = Rises::of(&blocks, &windows[start..], ask.quantum);
     let stop = shape::Stop::of(&blocks, 0.5 * ask.quantum);
-    judged.detectable = ((SIGNIFICANT + POWER) * trend.error)
+    judged.detectable = (NEEDED * trend.error)
         .max(1.1 * ask.least.max(rises.swing) / span.max(CLAIM_S) + POWER * trend.error)
         .max(((STOP_F.sqrt() + STOP_POWER) * stop.per_second()).min(rises.late_needs));
     judged.one_step = rises.one_step || rises.largest > 0.5 * judged.rise;

@@ -4,7 +4,7 @@
 //! means everything. Each process, role and count becomes a series of bounded size ([`pyramid`]); of it the
 //! low-water envelope is taken ([`floor`]); its last uniform stretch is found and tested ([`judge`]) with an interval
 //! that allows for serial correlation ([`trend`]) against growth that stops ([`shape`]); the verdicts of all series
-//! become findings, a forecast and a [`lowtide_model::Report`]. What a leak would have to be to be seen is found out
+//! become findings, a forecast and a [`lowtide_model::Report`]. Two runs are held against each other by [`compare`]. What a leak would have to be to be seen is found out
 //! by trial ([`trial`]).
 //!
 //! Invariants: no I/O, no clock, no randomness; the cost of [`Analyser::push`] and [`Analyser::report`] does
@@ -13,6 +13,7 @@
 mod analyser;
 mod ask;
 mod blocks;
+pub mod compare;
 mod cut;
 pub mod excursion;
 mod explain;

@@ -6,7 +6,7 @@ use crate::analyser::Analyser;
 use crate::excursion;
 use crate::floor::envelope;
 use crate::growth::Assessment;
-use crate::pyramid::Pyramid;
+use crate::pyramid::{Pyramid, Window};
 use crate::series::Group;
 
 /// The process tree, parents before children.
@@ -111,8 +111,7 @@ fn row(run: &Analyser, assessment: &Assessment, role: Option<Role>, group: &Grou
 
 /// The low-water mark at the end, and the highest rise above it that came back. Bytes.
 pub fn floor_and_spike(run: &Analyser, total: &Pyramid) -> (f64, f64) {
-    let all = total.windows();
-    let windows = if run.over() { &all[..crate::floor::without_teardown(all, WIGGLE)] } else { all };
+    let windows = lived(total.windows(), run.over());
     let points = envelope(windows);
     let found = excursion::find(windows, &points, excursion::tolerance(windows, WIGGLE));
     // The low tide of the last cycle: the very last value may be a spike that has not come back yet.
@@ -122,5 +121,10 @@ pub fn floor_and_spike(run: &Analyser, total: &Pyramid) -> (f64, f64) {
     (if floor.is_finite() { floor } else { 0.0 }, if found.longest_s > 0.0 { found.height } else { 0.0 })
 }
 
+/// What is left of a series without the tear-down of a run that is over.
+pub fn lived(all: &[Window], over: bool) -> &[Window] {
+    if over { &all[..crate::floor::without_teardown(all, WIGGLE)] } else { all }
+}
+
 /// Changes below this are no spike and no tear-down. Bytes.
-const WIGGLE: f64 = 3.0 * 1024.0 * 1024.0;
+pub const WIGGLE: f64 = 3.0 * 1024.0 * 1024.0;

@@ -1,4 +1,4 @@
-//! Files for `report`: a recording, or what another tool wrote, told by content.
+//! Files for `report` and `compare`: a recording, or what another tool wrote, told by content.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -30,6 +30,14 @@ pub struct Judged {
     pub said: Vec<String>,
 }
 
+/// A file that was judged, and the analysis.
+pub struct Analysed {
+    /// With all series.
+    pub analyser: Analyser,
+    /// The answer.
+    pub judged: Judged,
+}
+
 /// Where the bytes are: a file, or a copy of standard input that goes away with this.
 pub struct Source {
     path: PathBuf,
@@ -50,7 +58,12 @@ impl Source {
 
     /// Judges it: the events go through the analysis one by one, so that a recording of weeks needs no memory.
     pub fn judge(&self, columns: &[String]) -> Result<Judged, Failure> {
-        if self.is_recording()? { self.judge_recording() } else { self.judge_foreign(columns) }
+        self.analyse(columns).map(|analysed| analysed.judged)
+    }
+
+    /// The same, with the analysis that it rests on.
+    pub fn analyse(&self, columns: &[String]) -> Result<Analysed, Failure> {
+        if self.is_recording()? { self.analyse_recording() } else { self.analyse_foreign(columns) }
     }
 
     /// Writes its measurements for another tool; a recording goes through event by event.
@@ -72,7 +85,7 @@ impl Source {
         Ok(lowtide_record::is_recording(&start))
     }
 
-    fn judge_recording(&self) -> Result<Judged, Failure> {
+    fn analyse_recording(&self) -> Result<Analysed, Failure> {
         let mut events = lowtide_record::stream(&self.path).map_err(|error| self.cannot(&error))?;
         let mut analyser = Analyser::new();
         let mut interval_s = 0.0;
@@ -97,10 +110,10 @@ impl Source {
         } else {
             Vec::new()
         };
-        Ok(Judged { report, said })
+        Ok(Analysed { analyser, judged: Judged { report, said } })
     }
 
-    fn judge_foreign(&self, columns: &[String]) -> Result<Judged, Failure> {
+    fn analyse_foreign(&self, columns: &[String]) -> Result<Analysed, Failure> {
         let imported = self.import(columns)?;
         let mut analyser = Analyser::new();
         for event in &imported.events {
@@ -112,7 +125,7 @@ impl Source {
         explain(&mut report);
         // No such file says how its run ended.
         report.run.ended.clear();
-        Ok(Judged { report, said })
+        Ok(Analysed { analyser, judged: Judged { report, said } })
     }
 
     fn import(&self, columns: &[String]) -> Result<lowtide_ingest::Imported, Failure> {

@@ -8,6 +8,7 @@
 //! Invariant: nothing here does I/O or knows the time of day.
 
 mod bytes;
+mod comparison;
 mod event;
 mod gpu;
 mod look;
@@ -18,6 +19,7 @@ mod span;
 mod tick;
 
 pub use bytes::{Bytes, ParseBytesError, Rate};
+pub use comparison::{COMPARISON_SCHEMA, Change, ComparedRow, ComparedRun, Comparison, Matched, Measured, Quantity, Unit};
 pub use event::{Event, ExitStatus, Mode, Note, NoteKind, Notice, RunEnd, RunInfo, Signal, WatchCost};
 pub use gpu::{Gpu, GpuDriver, GpuId, GpuSample, GpuUser, GpuUserId, GpuUserSample};
 pub use look::{Grown, HolderGrown, Look, MOST_HOLDERS, MOST_OBJECTS, ObjectGrown, PartGrown, Site, Sort};

@@ -4,13 +4,16 @@
 //! made up. What a report holds may come from a hostile process (its command line is its own choice), so
 //! every piece of text is escaped in one place, [`text`]'s page, before it reaches a terminal.
 
+mod compare;
 mod github;
 mod json;
 mod junit;
+mod markdown;
 mod redact;
 mod sarif;
 mod text;
 
+pub use compare::{compare_json, compare_markdown, compare_text};
 pub use github::github;
 pub use json::json;
 pub use junit::junit;
@@ -20,6 +23,9 @@ pub use text::{TextOptions, pieces, source_text, text};
 
 /// The JSON schema (draft 2020-12) that every output of [`json`] fulfils.
 pub const JSON_SCHEMA: &str = include_str!("../schema/lowtide.report.1.json");
+
+/// The JSON schema (draft 2020-12) that every output of [`compare_json`] fulfils.
+pub const COMPARE_SCHEMA: &str = include_str!("../schema/lowtide.compare.1.json");
 
 /// A finding in one sentence, with what it stands for where that is known.
 fn sentence(finding: &lowtide_model::Finding) -> String {

@@ -6,17 +6,18 @@
 mod epochs;
 mod head;
 mod nodes;
-mod page;
+pub(crate) mod page;
 mod phases;
 mod rest;
 mod source;
-mod table;
+pub(crate) mod table;
 mod tables;
 mod tree;
 mod words;
 
 use lowtide_model::Report;
 use page::Page;
+pub(crate) use page::clean;
 pub use source::source_text;
 pub use words::pieces;
 

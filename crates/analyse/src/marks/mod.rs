@@ -97,6 +97,11 @@ impl Marks {
         self.lines.get(&id)
     }
 
+    /// The process with the most steps: the run's own count of them.
+    pub fn leader(&self) -> Option<&Line> {
+        self.lines.values().filter(|line| line.taken >= FEWEST).max_by_key(|line| line.taken)
+    }
+
     /// Epochs of all processes, those of one process together.
     pub fn epochs(&self, who: Identify) -> Vec<EpochReport> {
         self.lines.iter().flat_map(|(id, line)| line.table.rows(*id, who)).collect()
@@ -219,6 +224,11 @@ impl Line {
     /// Cycles of Python objects that wait for a collection.
     pub fn late_gc(&self) -> Option<Late> {
         self.late_gc.find()
+    }
+
+    /// Steps by time.
+    pub fn steps_by_time(&self) -> &[Window] {
+        self.steps.windows()
     }
 
     /// Steps so far.

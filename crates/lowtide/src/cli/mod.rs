@@ -3,6 +3,7 @@
 pub mod attach;
 pub mod causes;
 pub mod check;
+pub mod compare;
 pub mod demo;
 pub mod doctor;
 pub mod heap;
@@ -39,6 +40,8 @@ pub enum Command {
     Heap(heap::Args),
     /// Judge a file: a recording, or measurements of another tool
     Report(report::Args),
+    /// Hold a run against an earlier one: did the fix work, and what does it cost
+    Compare(compare::Args),
     /// Say what can be seen on this machine, and what to do about what cannot
     Doctor(doctor::Args),
     /// Find patterns that leak in Python source, before the run

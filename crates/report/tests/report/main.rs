@@ -1,6 +1,7 @@
 //! The report from the outside: what a person reads, what a program reads, and that hostile names do no harm.
 #![allow(clippy::unwrap_used)]
 
+mod compare;
 mod hostile;
 mod redacted;
 mod samples;

@@ -57,7 +57,7 @@ fn the_checker_can_fail() {
     }
 }
 
-fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
+pub fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     for (keyword, rule) in schema.as_object().ok_or("a schema is an object")? {
         let fine = match keyword.as_str() {
             "$schema" | "$id" | "$defs" | "title" | "description" => true,

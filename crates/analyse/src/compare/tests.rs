@@ -1,0 +1,221 @@
+use lowtide_model::{
+    Change, Event, Mark, MarkKind, Mode, ProcId, ProcSample, Process, Quantity, Role, RunInfo, Scope, ScopeMark, Signal, Tick,
+};
+
+use super::*;
+use crate::Analyser;
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// A made-up trainer, measured once a second.
+#[derive(Clone, Copy)]
+struct Program {
+    seconds: u32,
+    floor: f64,
+    /// MiB per second.
+    leak: f64,
+    /// MiB, for five of each thirty seconds.
+    spike: f64,
+    /// Seconds a step; 0: it tells of no steps.
+    step_s: f64,
+    /// What makes its noise.
+    seed: u64,
+}
+
+const HEALTHY: Program = Program { seconds: 240, floor: 300.0, leak: 0.0, spike: 0.0, step_s: 0.0, seed: 1 };
+
+impl Program {
+    fn facts(self) -> Facts {
+        let mut run = Analyser::new();
+        for event in self.events() {
+            run.push(&event);
+        }
+        Facts::of(&run, run.report(), "made-up")
+    }
+
+    fn events(self) -> Vec<Event> {
+        let id = ProcId(0);
+        let mut events = vec![Event::Start(info()), Event::Process(trainer(id))];
+        let mut state = self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        let mut said = 0_u64;
+        for t in 0..self.seconds {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let jitter = (state >> 40) as f64 / (1_u64 << 24) as f64;
+            let t_s = f64::from(t);
+            let spike = if t % 30 >= 25 { self.spike } else { 0.0 };
+            let bytes = (self.floor + self.leak * t_s + spike + 0.5 * jitter) * MIB;
+            events.push(Event::Tick(Tick {
+                t_s,
+                procs: vec![ProcSample { anon: bytes as u64, ..ProcSample::empty(id) }],
+                ..Tick::default()
+            }));
+            let steps = if self.step_s > 0.0 { (t_s / self.step_s) as u64 } else { 0 };
+            if steps > said {
+                said = steps;
+                let scope = ScopeMark { scope: Scope::Phase, index: None, name: "train".to_owned() };
+                let what = if t == 1 { MarkKind::Begin(scope) } else { MarkKind::Step };
+                events.push(Event::Mark(Mark { t_s, id, what, steps, facts: None }));
+            }
+        }
+        events
+    }
+}
+
+fn info() -> RunInfo {
+    RunInfo {
+        version: "0".to_owned(),
+        mode: Mode::Run,
+        command: vec!["python".to_owned(), "train.py".to_owned()],
+        host: String::new(),
+        started_unix_s: 0.0,
+        interval_s: 1.0,
+        root_pid: 1,
+        rank: None,
+        signal: Signal::AnonShmem,
+    }
+}
+
+fn trainer(id: ProcId) -> Process {
+    Process {
+        id,
+        pid: 100,
+        ppid: 1,
+        parent: None,
+        start_s: -60.0,
+        name: "python".to_owned(),
+        command: "python train.py".to_owned(),
+        role: Role::Trainer,
+        role_reason: String::new(),
+        rank: None,
+    }
+}
+
+fn outcome(before: Program, after: Program) -> (Change, String) {
+    let comparison = compare(&[before.facts()], &[after.facts()]);
+    (comparison.outcome, comparison.summary)
+}
+
+#[test]
+fn a_leak_that_is_gone_is_fixed_and_the_way_back_is_worse() {
+    let leaking = Program { leak: 1.0, ..HEALTHY };
+    let (change, text) = outcome(leaking, Program { seed: 2, ..HEALTHY });
+    assert_eq!(change, Change::Fixed, "{text}");
+    assert!(text.starts_with("fixed: the leak of 60") && text.contains("is gone; what may be left is less than"), "{text}");
+    let (change, text) = outcome(HEALTHY, leaking);
+    assert_eq!(change, Change::Worse, "{text}");
+    assert!(text.starts_with("worse: it leaks now: 60"), "{text}");
+}
+
+#[test]
+fn a_leak_that_is_slower_is_better_and_no_more() {
+    let (change, text) = outcome(Program { leak: 1.0, ..HEALTHY }, Program { leak: 0.4, seed: 2, ..HEALTHY });
+    assert_eq!(change, Change::Better, "{text}");
+    assert!(text.contains("still leaks, but more slowly: 24"), "{text}");
+    assert_eq!(outcome(Program { leak: 0.4, ..HEALTHY }, Program { leak: 1.0, ..HEALTHY }).0, Change::Worse);
+}
+
+#[test]
+fn a_spike_that_is_gone_is_better() {
+    let (change, text) = outcome(Program { spike: 400.0, ..HEALTHY }, Program { seed: 2, ..HEALTHY });
+    assert_eq!(change, Change::Better, "{text}");
+    assert!(text.contains("the peak is 400 MiB lower (-57 %)") && !text.contains("floor"), "{text}");
+}
+
+#[test]
+fn one_program_is_no_different_from_itself() {
+    for base in [
+        HEALTHY,
+        Program { leak: 1.0, ..HEALTHY },
+        Program { spike: 400.0, ..HEALTHY },
+        Program { leak: 0.2, spike: 200.0, ..HEALTHY },
+    ] {
+        for seed in 2..8 {
+            let (change, text) = outcome(base, Program { seed, ..base });
+            assert_eq!(change, Change::NoDifference, "{text}");
+            assert!(text.contains("would have been seen: "), "{text}");
+        }
+    }
+}
+
+#[test]
+fn how_long_a_leaking_run_was_makes_no_difference() {
+    let (short, long) = (Program { leak: 1.0, ..HEALTHY }, Program { leak: 1.0, seconds: 700, seed: 2, ..HEALTHY });
+    let comparison = compare(&[short.facts()], &[long.facts()]);
+    assert_eq!(comparison.outcome, Change::NoDifference, "{}", comparison.summary);
+    assert!(
+        comparison.notes.iter().any(|note| note.contains("floor, peak and spike are those of the first 3 min 59 s")),
+        "{:?}",
+        comparison.notes
+    );
+}
+
+#[test]
+fn a_cache_that_was_not_full_yet_is_no_reason_to_call_a_full_one_worse() {
+    // 1 MiB a second for a minute and a half, then level, against what has all of it from the start, watched for a minute.
+    let filling = || {
+        let mut run = Analyser::new();
+        for event in (Program { seconds: 400, ..HEALTHY }).events() {
+            run.push(&match event {
+                Event::Tick(mut tick) => {
+                    tick.procs[0].anon += (tick.t_s.min(90.0) * MIB) as u64;
+                    Event::Tick(tick)
+                }
+                other => other,
+            });
+        }
+        Facts::of(&run, run.report(), "filling")
+    };
+    let full = Program { floor: 390.0, seconds: 60, seed: 2, ..HEALTHY };
+    let comparison = compare(&[filling()], &[full.facts()]);
+    assert_eq!((comparison.outcome, comparison.matched.until), (Change::NoDifference, None), "{}", comparison.summary);
+}
+
+#[test]
+fn growth_is_matched_by_step_where_both_sides_have_steps() {
+    // The same leak per step; the second run takes twice as long for one.
+    let before = Program { leak: 1.0, step_s: 0.25, ..HEALTHY };
+    let after = Program { leak: 0.5, step_s: 0.5, seed: 2, ..HEALTHY };
+    let comparison = compare(&[before.facts()], &[after.facts()]);
+    assert_eq!(comparison.matched.by, "step");
+    assert_eq!(comparison.outcome, Change::NoDifference, "{}", comparison.summary);
+    assert!(
+        comparison.price.contains("a step takes 100.0 % longer") && comparison.price.contains("does not tell"),
+        "{}",
+        comparison.price
+    );
+    // By time the leak is slower.
+    let comparison = compare(&[before.facts()], &[Program { step_s: 0.0, ..after }.facts()]);
+    assert_eq!((comparison.matched.by, comparison.outcome), ("second", Change::Better), "{}", comparison.summary);
+    assert!(comparison.notes.iter().any(|note| note.contains("steps are known on one side only")));
+}
+
+#[test]
+fn several_runs_a_side_tell_the_price_and_the_phases() {
+    let runs = |base: Program, steps: [f64; 3]| -> Vec<Facts> {
+        (1..).zip(steps).map(|(seed, step_s)| Program { seed, step_s, ..base }.facts()).collect()
+    };
+    let leaking = Program { leak: 1.0, ..HEALTHY };
+    let comparison = compare(&runs(leaking, [0.200, 0.201, 0.199]), &runs(HEALTHY, [0.220, 0.221, 0.219]));
+    assert_eq!(comparison.outcome, Change::Fixed, "{}", comparison.summary);
+    assert!(comparison.price.starts_with("a step takes 10.0 % longer (95 %: +"), "{}", comparison.price);
+    let phase = comparison.rows.iter().find(|row| row.phase.as_deref() == Some("train") && row.quantity == Quantity::Peak);
+    assert_eq!(phase.expect("a row").differs, Some(true));
+    // Runs that differ among themselves hide as much.
+    let comparison = compare(&runs(leaking, [0.200, 0.240, 0.160]), &runs(leaking, [0.220, 0.180, 0.250]));
+    assert_eq!(comparison.outcome, Change::NoDifference, "{}", comparison.summary);
+    assert!(comparison.price.starts_with("time per step: no difference seen"), "{}", comparison.price);
+}
+
+#[test]
+fn what_cannot_be_compared_is_said_and_nothing_is_claimed() {
+    let nothing = Analyser::new();
+    let empty = || Facts::of(&nothing, nothing.report(), "empty");
+    let comparison = compare(&[empty()], &[HEALTHY.facts()]);
+    assert_eq!(comparison.outcome, Change::NoDifference);
+    assert!(comparison.notes.iter().any(|note| note.contains("holds no measurement")), "{:?}", comparison.notes);
+    let short = Program { seconds: 5, leak: 1.0, ..HEALTHY };
+    let comparison = compare(&[short.facts()], &[HEALTHY.facts()]);
+    assert_eq!(comparison.outcome, Change::NoDifference, "{}", comparison.summary);
+    assert!(comparison.notes.iter().any(|note| note.contains("watched too short")), "{:?}", comparison.notes);
+    assert!(comparison.notes.iter().any(|note| note.contains("is still running")), "{:?}", comparison.notes);
+}

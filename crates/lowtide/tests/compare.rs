@@ -1,0 +1,65 @@
+//! `compare` on recordings whose truth is known, and on what is none.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{lowtide, output, text};
+
+fn trace(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../zoo/traces").join(name)
+}
+
+fn said(arguments: &[&str]) -> (i32, serde_json::Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let done = output(lowtide(folder.path()).args(["compare", "--format", "json"]).args(arguments));
+    let value = serde_json::from_slice(&done.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&done.stderr)));
+    (done.status.code().unwrap(), value)
+}
+
+#[test]
+fn a_fix_is_told_and_the_way_back_fails_where_that_is_asked_for() {
+    let (leak, fixed) = (trace("10_val_lists.leak.csv"), trace("10_val_lists.fixed.csv"));
+    let (leak, fixed) = (leak.to_str().unwrap(), fixed.to_str().unwrap());
+    let (code, value) = said(&[leak, fixed, "--fail-on", "worse"]);
+    assert_eq!((code, value["schema"].as_str(), value["outcome"].as_str()), (0, Some("lowtide.compare/1"), Some("fixed")));
+    let (code, value) = said(&[fixed, leak, "--fail-on", "worse"]);
+    assert_eq!((code, value["outcome"].as_str()), (1, Some("worse")));
+    let (code, _) = said(&[fixed, leak]);
+    assert_eq!(code, 0);
+    let (code, value) = said(&["--before", leak, leak, "--after", fixed]);
+    assert_eq!((code, value["outcome"].as_str(), value["before"].as_array().map(Vec::len)), (0, Some("fixed"), Some(2)));
+}
+
+#[test]
+fn a_run_is_no_different_from_itself() {
+    let leak = trace("10_val_lists.leak.csv");
+    let leak = leak.to_str().unwrap();
+    let (code, value) = said(&[leak, leak, "--fail-on", "worse"]);
+    assert_eq!((code, value["outcome"].as_str()), (0, Some("no_difference")));
+    assert!(value["rows"].as_array().unwrap().iter().all(|row| row["differs"] != true));
+}
+
+#[test]
+fn the_ending_tells_the_form_and_wrong_usage_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (leak, fixed) = (trace("19_val_spike.leak.csv"), trace("19_val_spike.fixed.csv"));
+    let file = folder.path().join("c.md");
+    let done = output(lowtide(folder.path()).arg("compare").args([&leak, &fixed]).arg("-o").arg(&file));
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let markdown = std::fs::read_to_string(&file).unwrap();
+    assert!(
+        markdown.starts_with("**lowtide compare: better: the peak is ") && markdown.contains("| peak | 529 MiB |"),
+        "{markdown}"
+    );
+    let done = output(lowtide(folder.path()).arg("compare").args([&leak, &fixed]));
+    assert!(text(&done.stdout).starts_with("better: the peak is "), "{}", text(&done.stdout));
+    for wrong in [vec!["a"], vec!["a", "b", "c"], vec!["--before", "a"], vec!["-", "-"], vec!["a", "b", "-o", "c.pdf"]] {
+        let done = output(lowtide(folder.path()).arg("compare").args(&wrong));
+        assert_eq!(done.status.code(), Some(2), "{wrong:?}: {}", text(&done.stderr));
+    }
+    let done = output(lowtide(folder.path()).arg("compare").arg(&leak).arg("nowhere.lowtide"));
+    assert_eq!(done.status.code(), Some(3));
+    assert!(text(&done.stderr).contains("nowhere.lowtide"), "{}", text(&done.stderr));
+}

@@ -1,0 +1,151 @@
+//! Two runs side by side: text for people, JSON for programs, Markdown for an issue or a pull request.
+
+use lowtide_model::{Bytes, Change, ComparedRow, ComparedRun, Comparison, Measured, Quantity, Seconds, Unit, Verdict};
+
+use crate::TextOptions;
+use crate::markdown;
+use crate::text::page::{GUTTER, Page, Style};
+use crate::text::table::{self, Column, Row};
+
+/// The comparison as one pretty-printed JSON object that ends with a newline: `lowtide.compare/1`. Numbers that are not
+/// finite become `null`.
+#[must_use]
+pub fn compare_json(comparison: &Comparison) -> String {
+    let value = serde_json::to_value(comparison).expect("a comparison holds only what JSON can hold");
+    format!("{value:#}\n")
+}
+
+/// The comparison as text, lines ended by `\n`; no control character of a run comes through.
+#[must_use]
+pub fn compare_text(comparison: &Comparison, options: &TextOptions) -> String {
+    let mut page = Page::new(options.width.max(40), options.color);
+    let style = match comparison.outcome {
+        Change::Fixed | Change::Better => Style::Green,
+        Change::NoDifference => Style::Plain,
+        Change::Worse => Style::Red,
+    };
+    let (first, rest) = comparison.summary.split_once(' ').unwrap_or((&comparison.summary, ""));
+    page.paragraph((style, first.to_owned()), GUTTER, &[(style, rest.to_owned())]);
+    page.labelled("price", &comparison.price);
+    for (label, runs) in [("before", &comparison.before), ("after", &comparison.after)] {
+        for run in runs {
+            page.labelled(label, &format!("{}: {}", run.file, about(run)));
+        }
+    }
+    page.blank();
+    let columns = [
+        Column::text("", 20, 0),
+        Column::number("before", 0),
+        Column::number("after", 0),
+        Column::number("difference", 0),
+        Column::number("95 % interval", 1),
+        Column::number("would have been seen", 3),
+        Column::text("", 7, 2),
+    ];
+    let rows: Vec<Row> = comparison
+        .rows
+        .iter()
+        .filter(|row| options.verbose || row.role.is_none() && row.phase.is_none() || row.differs == Some(true))
+        .map(|row| Row { style: if row.differs == Some(true) { Style::Bold } else { Style::Plain }, cells: cells(row) })
+        .collect();
+    table::write(&mut page, &columns, &rows);
+    if rows.len() < comparison.rows.len() {
+        let text = format!(
+            "{} more rows of roles and phases, none of which is known to differ: --verbose",
+            comparison.rows.len() - rows.len()
+        );
+        page.paragraph((Style::Plain, String::new()), 2, &[(Style::Dim, text)]);
+    }
+    for note in &comparison.notes {
+        page.labelled("note", note);
+    }
+    page.finish()
+}
+
+/// The comparison as Markdown.
+#[must_use]
+pub fn compare_markdown(comparison: &Comparison) -> String {
+    let mut out =
+        format!("**lowtide compare: {}**\n\n{}\n\n", markdown::plain(&comparison.summary), markdown::plain(&comparison.price));
+    let runs = [("before", &comparison.before), ("after", &comparison.after)];
+    let lines = runs.into_iter().flat_map(|(side, runs)| runs.iter().map(move |run| (side, run)));
+    out.push_str(&markdown::table(
+        &["", "recording", "command", "said of it alone"],
+        lines.map(|(side, run)| vec![side.to_owned(), markdown::code(&run.file), markdown::code(&run.command), about(run)]),
+    ));
+    out.push('\n');
+    out.push_str(&markdown::table(
+        &["", ">before", ">after", ">difference", ">95 % interval", ">would have been seen", ""],
+        comparison.rows.iter().map(|row| {
+            let mut cells = cells(row);
+            cells[0] = markdown::plain(&cells[0]);
+            cells
+        }),
+    ));
+    for note in &comparison.notes {
+        out.push_str(&format!("\n- {}", markdown::plain(note)));
+    }
+    if !comparison.notes.is_empty() {
+        out.push('\n');
+    }
+    out
+}
+
+/// What is said of a run alone.
+fn about(run: &ComparedRun) -> String {
+    let verdict = match run.verdict {
+        Verdict::Leak => "leak",
+        Verdict::LikelyLeak => "likely leak",
+        Verdict::NoLeak => "no leak",
+        Verdict::Undecided => "undecided",
+    };
+    let steps = run.steps.map_or(String::new(), |steps| format!(", {steps} steps"));
+    let ended = if run.ended.is_empty() { String::new() } else { format!(", {}", run.ended) };
+    format!("{verdict}; {}{steps}{ended}", Seconds(run.duration_s))
+}
+
+fn cells(row: &ComparedRow) -> Vec<String> {
+    let dash = || "-".to_owned();
+    let value = |measured: Option<Measured>| measured.map_or_else(dash, |measured| amount(row.unit, measured.value));
+    let signed = |value: f64| if value > 0.0 { format!("+{}", amount(row.unit, value)) } else { amount(row.unit, value) };
+    let interval = row.difference.and_then(|difference| difference.ci95);
+    vec![
+        name(row),
+        value(row.before),
+        value(row.after),
+        row.difference.map_or_else(dash, |difference| signed(difference.value)),
+        interval.map_or_else(dash, |[low, high]| format!("{} to {}", signed(low), signed(high))),
+        row.smallest_seen.map_or_else(dash, |smallest| amount(row.unit, smallest)),
+        match row.differs {
+            Some(true) => "differs".to_owned(),
+            Some(false) => "no difference seen".to_owned(),
+            None => "one run cannot tell".to_owned(),
+        },
+    ]
+}
+
+fn name(row: &ComparedRow) -> String {
+    let quantity = match (row.quantity, row.unit) {
+        (Quantity::Growth, Unit::BytesPerStep) => "growth per step",
+        (Quantity::Growth, _) => "growth per minute",
+        (Quantity::Floor, _) => "floor",
+        (Quantity::Peak, _) => "peak",
+        (Quantity::Spike, _) => "spike",
+        (Quantity::StepTime, _) => "time per step",
+    };
+    let whose = row.role.as_deref().map(|role| role.replace('_', " ")).or_else(|| row.phase.clone());
+    whose.map_or_else(|| quantity.to_owned(), |whose| format!("{whose}: {quantity}"))
+}
+
+fn amount(unit: Unit, value: f64) -> String {
+    let bytes = |value: f64| {
+        let sign = if value <= -0.5 { "-" } else { "" };
+        format!("{sign}{}", Bytes(value.abs().round() as u64))
+    };
+    match unit {
+        Unit::Bytes | Unit::BytesPerStep => bytes(value),
+        Unit::BytesPerSecond => bytes(60.0 * value),
+        Unit::Seconds if value.abs() < 1.0 => format!("{:.1} ms", 1000.0 * value),
+        Unit::Seconds => format!("{value:.2} s"),
+    }
+}
