@@ -134,7 +134,13 @@ fn name_opener(series: &Series, grown: &Grown, finding: &mut Finding) {
     };
     let mut fitting: Vec<&HolderGrown> = grown.holders.iter().filter(fits).collect();
     fitting.sort_by_key(|holder| holder.opens != opened);
-    let Some(first) = fitting.first().filter(|first| first.opens == opened || series.kind == Kind::Fds) else { return };
+    let Some(first) = fitting.first().filter(|first| first.opens == opened || series.kind == Kind::Fds) else {
+        finding.evidence.push(format!(
+            "two looks {} apart: nothing that Python holds has as many more elements that hold {opened} ({expected:.0} more are expected)",
+            Seconds(grown.seconds)
+        ));
+        return;
+    };
     let more = first.len.map_or(0, |[before, now]| now.saturating_sub(before));
     finding.evidence.push(format!(
         "two looks {} apart: {} has {more} more elements, which hold {}; {expected:.0} more {} are expected in that time",

@@ -16,6 +16,9 @@ use crate::series::Track;
 /// A program that maps more than so many bytes of files in so many seconds is being imported.
 const LOADS: f64 = 1024.0 * 1024.0;
 const LOADS_S: f64 = 6.0;
+/// Growth that two looks tell from what comes and goes: bytes, and threads, files or processes.
+const ENOUGH_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
+const ENOUGH_MORE: f64 = 16.0;
 
 /// A process to look into.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +29,8 @@ pub struct Suspicion {
     pub pid: u32,
     /// Growth of its low tide, bytes per second; 0 where something else than memory becomes more.
     pub rate: f64,
+    /// Seconds in which it grows by so much that two looks tell it from what comes and goes.
+    pub enough_s: f64,
     /// Since when it grows as it does now, seconds: what it took before is warm-up.
     pub since_s: f64,
     /// Seconds from one of its epochs to the next.
@@ -43,7 +48,7 @@ pub fn suspicion(run: &Analyser, assessment: &Assessment) -> Option<Suspicion> {
     let claimed = growing.iter().find_map(|series| {
         // Long imports look like growth.
         let id = inside(run, assessment, series).filter(|id| trains(run, *id) || series.judged.outcome == Outcome::Leaking)?;
-        suspect(run, id, rate(series), series.judged.since_s, true)
+        suspect(run, id, Speed::of(series), series.judged.since_s, true)
     });
     claimed.or_else(|| possible(run, assessment))
 }
@@ -62,10 +67,28 @@ fn inside(run: &Analyser, assessment: &Assessment, series: &Series) -> Option<Pr
     }
 }
 
-/// Bytes per second.
-fn rate(series: &Series) -> f64 {
-    let rate = series.judged.rate / f64::from(series.members.max(1));
-    if matches!(series.kind, Kind::Anonymous | Kind::Shmem) { rate } else { 0.0 }
+/// How fast something grows.
+#[derive(Clone, Copy)]
+struct Speed {
+    /// Bytes per second; 0 of what is no memory.
+    rate: f64,
+    /// Seconds until it is enough to see.
+    enough_s: f64,
+}
+
+impl Speed {
+    fn of(series: &Series) -> Self {
+        let rate = series.judged.rate / f64::from(series.members.max(1));
+        if matches!(series.kind, Kind::Anonymous | Kind::Shmem) {
+            Self::of_memory(rate)
+        } else {
+            Self { rate: 0.0, enough_s: ENOUGH_MORE / rate.max(f64::MIN_POSITIVE) }
+        }
+    }
+
+    fn of_memory(rate: f64) -> Self {
+        Self { rate, enough_s: ENOUGH_BYTES / rate.max(f64::MIN_POSITIVE) }
+    }
 }
 
 /// All processes of a role grow a little: the one that grows most, as far as can be seen.
@@ -89,17 +112,17 @@ fn parent(run: &Analyser) -> Option<ProcId> {
 fn possible(run: &Analyser, assessment: &Assessment) -> Option<Suspicion> {
     let rising = |series: &&Series| series.judged.rising && !series.copied && series.role != Some(Role::Outside);
     // What lies in memory first, then what becomes more.
-    let first = |series: &&Series| (rate(series), series.judged.t);
+    let first = |series: &&Series| (Speed::of(series).rate, series.judged.t);
     let rising = assessment.series.iter().filter(rising).filter_map(|series| {
         let id = inside(run, assessment, series).filter(|id| trains(run, *id))?;
         let first_s = run.marks().of(id).and_then(Line::first_step_s).unwrap_or(0.0);
-        Some((first(&series), suspect(run, id, rate(series), series.judged.since_s.max(first_s), false)?))
+        Some((first(&series), suspect(run, id, Speed::of(series), series.judged.since_s.max(first_s), false)?))
     });
     let fastest = rising.max_by(|((a, s), _), ((b, t), _)| a.total_cmp(b).then(s.total_cmp(t))).map(|(_, suspicion)| suspicion);
     let by_heap = || {
         let id = assessment.watch.filter(|id| trains(run, *id))?;
         let line = run.marks().of(id)?;
-        suspect(run, id, line.live_may_rise()?, line.first_step_s()?, false)
+        suspect(run, id, Speed::of_memory(line.live_may_rise()?), line.first_step_s()?, false)
     };
     fastest.or_else(by_heap)
 }
@@ -120,8 +143,8 @@ fn loads(track: &Track) -> bool {
     then.is_none_or(|then| track.last.file as f64 > then.high + LOADS)
 }
 
-fn suspect(run: &Analyser, id: ProcId, rate: f64, since_s: f64, claimed: bool) -> Option<Suspicion> {
+fn suspect(run: &Analyser, id: ProcId, speed: Speed, since_s: f64, claimed: bool) -> Option<Suspicion> {
     let track = run.store().tracks.get(&id).filter(|track| track.ended_s.is_none())?;
     let epoch_s = run.marks().of(id).and_then(|line| line.epoch_s(f64::NEG_INFINITY, f64::INFINITY));
-    Some(Suspicion { id, pid: track.process.pid, rate, since_s, epoch_s, claimed })
+    Some(Suspicion { id, pid: track.process.pid, rate: speed.rate, enough_s: speed.enough_s, since_s, epoch_s, claimed })
 }

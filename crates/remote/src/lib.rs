@@ -38,6 +38,6 @@ pub use error::Error;
 pub use fake::Fake;
 pub use image::{Image, Trouble, prefetch};
 pub use maps::{Map, Maps, Perms};
-pub use process::Process;
+pub use process::{Process, Root};
 pub use source::Source;
 pub use stop::Stopped;

@@ -3,7 +3,9 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -14,6 +16,22 @@ use crate::image::Image;
 use crate::maps::{Map, Maps};
 use crate::source::Source;
 use crate::stop::Stopped;
+
+/// The root of the file system that a process sees.
+#[derive(Debug)]
+pub struct Root {
+    path: PathBuf,
+    /// What keeps it at hand.
+    _open: Option<File>,
+}
+
+impl Root {
+    /// Where it is for us.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
 
 /// A process whose memory we may read.
 #[derive(Clone, Debug)]
@@ -78,10 +96,14 @@ impl Process {
         fs::read_link(self.file("exe")).ok()
     }
 
-    /// The root of the file system that it sees, as seen from here.
+    /// The root of the file system that it sees. It stays at hand when the process ends, as long as this is kept.
     #[must_use]
-    pub fn its_root(&self) -> PathBuf {
-        self.file("root")
+    pub fn its_root(&self) -> Root {
+        let open = fs::OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY).open(self.file("root"));
+        match open {
+            Ok(open) => Root { path: PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd())), _open: Some(open) },
+            Err(_) => Root { path: self.file("root"), _open: None },
+        }
     }
 
     /// The folder in which it runs, by the name that it has for it; `/` where that is hidden.
@@ -89,7 +111,7 @@ impl Process {
     pub fn folder(&self) -> PathBuf {
         let Ok(folder) = fs::read_link(self.file("cwd")) else { return PathBuf::from("/") };
         // After chroot(2) the kernel names the folder from our root.
-        let inside = fs::read_link(self.its_root()).ok().and_then(|outer| folder.strip_prefix(outer).map(Path::to_owned).ok());
+        let inside = fs::read_link(self.file("root")).ok().and_then(|outer| folder.strip_prefix(outer).map(Path::to_owned).ok());
         inside.map_or(folder, |inside| Path::new("/").join(inside))
     }
 

@@ -14,7 +14,9 @@ mod trims;
 
 use std::collections::BTreeMap;
 
-use lowtide_model::{EpochReport, Finding, Mark, MarkKind, NodeReport, PhaseReport, ProcId, ProcSample, ProgressReport, Scope};
+use lowtide_model::{
+    Answer, EpochReport, Finding, Mark, MarkKind, NodeReport, PhaseReport, ProcId, ProcSample, ProgressReport, Request, Scope,
+};
 
 use crate::judge::{Ask, Judged, judge};
 use crate::pyramid::{Pyramid, Window};
@@ -74,6 +76,11 @@ pub struct Line {
 impl Marks {
     /// Takes a mark. Times that go back are taken as they are; none of it can grow without bound.
     pub fn push(&mut self, mark: &Mark) {
+        // A DataLoader's worker says nothing of itself, and answers when it is asked for a copy.
+        let copied = matches!(mark.what, MarkKind::Answer(Answer { request: Request::Snapshot, .. }));
+        if copied && !self.lines.contains_key(&mark.id) {
+            return;
+        }
         if !mark.t_s.is_finite() || (self.lines.len() >= MOST && !self.lines.contains_key(&mark.id)) {
             return;
         }

@@ -3,6 +3,10 @@
 import os
 import sys
 from _thread import _local  # `threading` takes longer to import than all of this
+from time import monotonic_ns
+
+#: A DataLoader's worker can be asked for something after so long, and so often.
+SETTLED_NS, ASK_NS = 3_000_000_000, 50_000_000
 
 training = None
 _made = {}
@@ -195,6 +199,37 @@ def patch_loader(module):
         iterator.next = __next__
 
 
+def patch_fetcher(module):
+    """A DataLoader's worker makes no marks; between two batches it holds nothing that a copy of it would miss."""
+    marks = state().marks
+    for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
+        fetcher = getattr(module, name)
+        fetcher.fetch = before_batch(fetcher.fetch, marks)
+
+
+def before_batch(fetch, marks):
+    #: The process that fetches, and from when on it is asked: which worker lives for a moment only needs no ring. And not for
+    #: each of many small batches.
+    process, next_ns = 0, 0
+
+    @wraps(fetch)
+    def wrapper(self, *args, **kwargs):
+        nonlocal process, next_ns
+        now = monotonic_ns()
+        if now >= next_ns:
+            pid, workers = os.getpid(), sys.modules.get("torch.utils.data._utils.worker")
+            if getattr(workers, "_worker_info", None) is None:
+                next_ns = now + SETTLED_NS  # the loading process itself: its marks ask for it
+            elif pid != process:
+                process, next_ns = pid, now + SETTLED_NS
+            else:
+                next_ns = now + ASK_NS
+                marks.listens()
+        return fetch(self, *args, **kwargs)
+
+    return wrapper
+
+
 def framework(name):
     """The patch of a framework's module, in a file that only those read who use one."""
 
@@ -210,6 +245,7 @@ PATCHES = {
     "torch.optim.optimizer": patch_optimizer,
     "torch.nn.modules.module": patch_module,
     "torch.utils.data.dataloader": patch_loader,
+    "torch.utils.data._utils.fetch": patch_fetcher,
     "transformers.trainer": framework("trainer"),
     "transformers.trainer_callback": framework("callbacks"),
 }

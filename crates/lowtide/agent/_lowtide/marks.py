@@ -65,6 +65,17 @@ class Marks:
             self.write(ON, text=self.counts)
         return self.ring
 
+    def listens(self):
+        """A worker that does as it is told, and says nothing of itself: only what the recorder asks for."""
+        try:
+            if self.ring is None and not self.dead and self.making.acquire(False):
+                self.facts = Facts(self.forked)
+                self.ring = rings.Ring(self.folder, self.role or role(), "")
+            if self.ring is not None:
+                self.requests(self.ring)
+        except Exception as error:
+            self.off(error)
+
     def write(self, kind, scope=0, text="", index=None, moment=None):
         t_ns, (flags, facts, devices) = moment or (time.monotonic_ns(), self.facts.take(True))
         flags |= 0 if index is None else 8

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use lowtide_lint::program::{Files, Rooted};
-use lowtide_remote::Process;
+use lowtide_remote::{Process, Root};
 
 /// Start times are known to two hundredths of a second.
 const SLACK: Duration = Duration::from_millis(20);
@@ -16,17 +16,21 @@ pub struct Sources {
     /// For names that are relative.
     folder: PathBuf,
     started: Option<SystemTime>,
+    /// Keeps its root at hand.
+    _root: Option<Root>,
 }
 
 impl Sources {
-    /// Those of a process: below its own root, which in a container is not ours.
+    /// Those of a process: below its own root, which in a container is not ours. They can be read after its end, too.
     pub fn of(process: &Process) -> Self {
-        Self { files: Rooted::new(process.its_root()), folder: process.folder(), started: process.started() }
+        let root = process.its_root();
+        let (folder, started) = (process.folder(), process.started());
+        Self { files: Rooted::new(root.path()), folder, started, _root: Some(root) }
     }
 
     /// Those that are here, of a process that is gone.
     pub fn here() -> Self {
-        Self { files: Rooted::new("/"), folder: std::env::current_dir().unwrap_or_default(), started: None }
+        Self { files: Rooted::new("/"), folder: std::env::current_dir().unwrap_or_default(), started: None, _root: None }
     }
 
     /// A file as the process means it; `None` where there is no such file (`<string>`, `<frozen os>`).

@@ -172,7 +172,7 @@ impl Marks {
     /// Takes note of how far a process is; when the mark was by our clock, and what was kept so far. `None` for nobody of the run.
     fn heard(&mut self, raw: &RawMark) -> Option<(f64, &mut Kept)> {
         let id = *self.processes.get(&raw.pid)?;
-        self.any = true;
+        self.any |= !matches!(raw.what, MarkKind::Answer(_));
         let t_s = (raw.t_ns as i128 - i128::from(self.start_ns)) as f64 * 1e-9;
         let kept = self.kept.entry(raw.pid).or_insert_with(|| Kept::new(id));
         kept.newest = (kept.newest.0.max(t_s), kept.newest.1.max(raw.steps));

@@ -264,7 +264,7 @@ impl Watch {
     pub fn end(&mut self, status: ExitStatus, reason: &str) -> Result<Outcome, String> {
         let now_s = self.clock.now_s();
         self.hear(true);
-        self.look(now_s);
+        self.finish_looks(now_s);
         if let Some(why) = self.marks.as_ref().and_then(|marks| marks.unseen().or_else(|| marks.missing())) {
             self.note(now_s, NoteKind::Unavailable, why);
         }
@@ -392,6 +392,13 @@ impl Watch {
         let around = Around { now_s, marks: self.marks.as_mut(), collector: self.collector.as_mut() };
         let Some(looks) = &mut self.looks else { return };
         let told = guarded(|| looks.go_on(around));
+        self.tell(now_s, told);
+    }
+
+    fn finish_looks(&mut self, now_s: f64) {
+        let around = Around { now_s, marks: self.marks.as_mut(), collector: self.collector.as_mut() };
+        let Some(looks) = &mut self.looks else { return };
+        let told = guarded(|| looks.finish(around));
         self.tell(now_s, told);
     }
 

@@ -25,13 +25,19 @@ pub struct Before {
     parts: BTreeMap<Part, u64>,
     total: u64,
     program: u64,
+    has_tensors: bool,
 }
 
 impl Before {
-    /// Of a look at this moment.
-    pub fn of(census: &Census, budget: Option<&Budget>) -> Self {
+    /// Of a look at this moment. `has_tensors`: what they have was counted to the objects that hold them.
+    pub fn of(census: &Census, budget: Option<&Budget>, has_tensors: bool) -> Self {
         let (parts, total) = budget.map_or_else(Default::default, |budget| (budget.ram.clone(), budget.total));
-        Self { summary: census.summary(), parts, total, program: census.python().program() }
+        Self { summary: census.summary(), parts, total, program: census.python().program(), has_tensors }
+    }
+
+    /// Whether objects have what their tensors have.
+    pub fn has_tensors(&self) -> bool {
+        self.has_tensors
     }
 
     /// Whether the process still runs the program that it ran then.

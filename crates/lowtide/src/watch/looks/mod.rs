@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lowtide_analyse::Suspicion;
 use lowtide_collect::Collector;
@@ -33,6 +33,9 @@ const PATIENCE_S: f64 = 10.0;
 pub const HEAR_EVERY_S: f64 = 0.05;
 /// A look that takes longer is given up, seconds.
 const LOOK_S: f64 = 60.0;
+/// One that is under way at the end of the run is waited for so long, and asked for so often.
+const LAST: Duration = Duration::from_secs(3);
+const BETWEEN: Duration = Duration::from_millis(20);
 /// Objects that the collector does not track, for each that it does (measured: 2.7 to 3.4, on 3.8 to 3.13 and with torch).
 const ALL_OF_TRACKED: u64 = 4;
 /// Objects for each MiB of private memory, where nothing is known of them: far fewer where most of it is tensors.
@@ -120,7 +123,7 @@ impl Looks {
         match event {
             Event::Tick(Tick { t_s, procs, .. }) => {
                 self.sizes = procs.iter().map(|sample| (sample.id, sample.anon.saturating_add(sample.shmem))).collect();
-                self.plan.measured(*t_s, |id| self.sizes.get(&id).copied());
+                self.plan.measured(*t_s, &self.sizes);
             }
             Event::Mark(mark) => {
                 if let Some(objects) = mark.facts.as_ref().and_then(|facts| facts.gc_objects) {
@@ -192,12 +195,37 @@ impl Looks {
         }
     }
 
+    /// The run is over: waits a little for the look that is under way, since a copy outlives what it was made of, and tells why
+    /// there was none where one was wanted.
+    pub fn finish(&mut self, mut around: Around<'_>) -> Vec<Event> {
+        let mut told = Vec::new();
+        let since = Instant::now();
+        while let State::Under { since_s, .. } = self.state {
+            let around = Around { marks: None, collector: around.collector.as_deref_mut(), ..around };
+            told.extend(self.go_on(around));
+            if matches!(&self.state, State::Under { since_s: still, .. } if *still == since_s) {
+                if since.elapsed() >= LAST {
+                    break;
+                }
+                std::thread::sleep(BETWEEN);
+            }
+        }
+        let now_s = around.now_s;
+        let why = self.plan.unlooked().map(|(id, pid, why)| self::told(&Due { id, pid, anew: false }, now_s, &why));
+        told.extend(why);
+        told
+    }
+
     fn begin(&mut self, around: &mut Around<'_>) -> Vec<Event> {
         let now_s = around.now_s;
         let Some(due) = self.plan.due(now_s) else { return Vec::new() };
         let process = match Process::open(Path::new("/"), due.pid) {
             Ok(process) => process,
-            Err(error) => return self.fail(&due, now_s, Failed::new(&error.into(), Duration::ZERO).why),
+            Err(error) => {
+                // What was put off until it was too late is told as that.
+                let put_off = self.plan.unlooked().map(|(_, _, why)| why);
+                return self.fail(&due, now_s, put_off.unwrap_or_else(|| Failed::new(&error.into(), Duration::ZERO).why));
+            }
         };
         let size = self.sizes.get(&due.id).copied().unwrap_or(0);
         // A look never reads what tensors hold, but how much that is nobody knows before.
@@ -246,7 +274,11 @@ impl Looks {
     fn stop_if_short(&mut self, due: Due, process: Process, room: u64, objects: u64, now_s: f64) -> Vec<Event> {
         // By the clock, on a machine that others use, too.
         let long = held(objects).mul_f64(crowd().min(MOST_CROWDED));
-        if self.plan.affords(now_s, long) { self.stop(due, process, room, now_s) } else { Vec::new() }
+        if self.plan.affords(now_s, long) {
+            return self.stop(due, process, room, now_s);
+        }
+        self.plan.puts_off(long);
+        Vec::new()
     }
 
     fn stop(&mut self, due: Due, process: Process, room: u64, now_s: f64) -> Vec<Event> {

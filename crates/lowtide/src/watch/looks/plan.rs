@@ -26,19 +26,23 @@ const MOST_TRIES: u32 = 12;
 const ENOUGH: u32 = 3;
 /// Times that the first look is taken anew.
 const MOST_ANEW: u32 = 3;
-/// Time from the first look to the second: seconds at least, where growth is claimed and where it is only possible; epochs, and a
-/// share of the time watched before.
-const APART_S: f64 = 8.0;
-const UNCLAIMED_S: f64 = 15.0;
+/// Time from the first look to the second: until enough is expected to have grown, but no less and no more seconds than these,
+/// where growth is claimed and where it is only possible; epochs, and a share of the time watched before.
+const APART_S: [f64; 2] = [4.0, 8.0];
+const UNCLAIMED_S: [f64; 2] = [6.0, 15.0];
 /// Time from a failure to the next try, seconds.
 const AGAIN_S: f64 = 5.0;
 const EPOCHS: f64 = 2.0;
 const PART: f64 = 0.25;
 /// Epochs longer than this are not waited for, seconds.
 const LONG_EPOCH_S: f64 = 600.0;
+/// Processes whose memory of late is kept.
+const MOST_FOLLOWED: usize = 256;
 /// A low tide is waited for this long, seconds; it is the lowest part of what the process had in a time of the same length.
 const TIDE_S: f64 = 12.0;
 const LOW: f64 = 0.34;
+/// What differs by less, bytes, is no tide: of somebody who is suspected for files or threads all that there is may be a drift.
+const LEVEL: f64 = 2.0 * 1024.0 * 1024.0;
 
 /// A look that is due.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,8 +61,6 @@ pub struct Plan {
     suspicion: Option<Suspicion>,
     /// The report names who holds the growth, or says that nobody does.
     told: bool,
-    /// Whose memory is followed: the suspect, else the process to watch.
-    followed: Option<ProcId>,
     /// What was seen of each process so far.
     seen: HashMap<ProcId, Seen>,
     /// Looks and failures of all processes.
@@ -66,10 +68,12 @@ pub struct Plan {
     held_s: f64,
     /// What the next look is expected to take, by the one before.
     expected: Option<Duration>,
+    /// What the last one was expected to take that was not begun for that reason.
+    put_off: Option<Duration>,
     /// Since when a low tide is waited for.
     waiting_s: Option<f64>,
-    /// The suspect's memory of late: seconds, bytes.
-    tides: VecDeque<(f64, f64)>,
+    /// What each process had of late: seconds, bytes.
+    tides: HashMap<ProcId, VecDeque<(f64, f64)>>,
 }
 
 /// Looks at one process.
@@ -85,7 +89,8 @@ struct Seen {
 impl Seen {
     fn next_s(&self, suspicion: &Suspicion) -> f64 {
         let epochs_s = suspicion.epoch_s.filter(|epoch| *epoch <= LONG_EPOCH_S).map_or(0.0, |epoch| EPOCHS * epoch);
-        let apart_s = if suspicion.claimed { APART_S } else { UNCLAIMED_S };
+        let [least_s, most_s] = if suspicion.claimed { APART_S } else { UNCLAIMED_S };
+        let apart_s = suspicion.enough_s.clamp(least_s, most_s);
         match self.looks {
             0 if self.failures == 0 => 0.0,
             0 => self.last_s + AGAIN_S,
@@ -97,7 +102,7 @@ impl Seen {
     /// Whether the first look lies in what is known to be warm-up by now, for most of the time since then.
     fn is_stale(&self, now_s: f64, suspicion: &Suspicion) -> bool {
         let before_s = suspicion.since_s - self.first_s;
-        self.looks > 0 && self.anew < MOST_ANEW && now_s - self.last_s >= APART_S && before_s > 0.5 * (now_s - self.first_s)
+        self.looks > 0 && self.anew < MOST_ANEW && now_s - self.last_s >= APART_S[1] && before_s > 0.5 * (now_s - self.first_s)
     }
 }
 
@@ -107,21 +112,22 @@ impl Plan {
         let about = |pid: u32| report.findings.iter().find(|one| one.process.as_ref().is_some_and(|process| process.pid == pid));
         let finding = suspicion.as_ref().and_then(|suspicion| about(suspicion.pid));
         self.told = finding.is_some_and(|finding| finding.holder.is_some() || finding.kind == Some(Kind::NativeHeap));
-        let watched = report.processes.iter().find(|one| one.watch).map(|one| one.id);
-        let followed = suspicion.as_ref().map(|suspicion| suspicion.id).or(watched);
-        self.suspicion = suspicion;
-        if followed != self.followed {
-            self.followed = followed;
-            self.tides.clear();
+        let of = |suspicion: &Option<Suspicion>| suspicion.as_ref().map(|suspicion| suspicion.id);
+        if of(&suspicion) != of(&self.suspicion) {
             self.waiting_s = None;
         }
+        self.suspicion = suspicion;
     }
 
-    /// Takes note of what a process has now, bytes.
-    pub fn measured(&mut self, now_s: f64, of: impl Fn(ProcId) -> Option<u64>) {
-        if let Some(bytes) = self.followed.and_then(of) {
-            self.tides.retain(|(t_s, _)| now_s - t_s <= TIDE_S);
-            self.tides.push_back((now_s, bytes as f64));
+    /// Takes note of what each process has now, bytes: whoever is suspected next need not be followed for a while first.
+    pub fn measured(&mut self, now_s: f64, sizes: &HashMap<ProcId, u64>) {
+        self.tides.retain(|id, _| sizes.contains_key(id));
+        for (id, bytes) in sizes {
+            if self.tides.len() < MOST_FOLLOWED || self.tides.contains_key(id) {
+                let tides = self.tides.entry(*id).or_default();
+                tides.retain(|(t_s, _)| now_s - t_s <= TIDE_S);
+                tides.push_back((now_s, *bytes as f64));
+            }
         }
     }
 
@@ -142,7 +148,7 @@ impl Plan {
                 return None;
             }
         }
-        if !self.affords(now_s, LEAST) || !self.is_low(now_s, suspicion.rate) {
+        if !self.affords(now_s, LEAST) || !self.is_low(now_s, &suspicion) {
             return None;
         }
         Some(Due { id: suspicion.id, pid: suspicion.pid, anew })
@@ -151,6 +157,11 @@ impl Plan {
     /// Whether a look may hold a process now that takes so long, and as long as the one before.
     pub fn affords(&self, now_s: f64, long: Duration) -> bool {
         self.allowed(now_s) >= self.expected.unwrap_or(long)
+    }
+
+    /// No look could be begun, since it was expected to hold a process for so long.
+    pub fn puts_off(&mut self, long: Duration) {
+        self.put_off = Some(self.expected.unwrap_or(long));
     }
 
     /// How long a look may hold a process still now.
@@ -186,14 +197,34 @@ impl Plan {
         is_end
     }
 
+    /// Why it was not looked into whose growth is claimed, where no look was taken: at the end of a run.
+    pub fn unlooked(&self) -> Option<(ProcId, u32, String)> {
+        let suspicion = self.suspicion.as_ref().filter(|suspicion| suspicion.claimed)?;
+        let seen = self.seen.get(&suspicion.id).copied().unwrap_or_default();
+        if seen.looks > 0 || seen.failures >= MOST_FAILURES {
+            return None;
+        }
+        let why = match self.put_off {
+            Some(expected) => format!(
+                "a look was expected to hold it still for {:.1} s, and looks hold a run up for no more than {:.0} % of the time that \
+                 it is watched: a longer run tells more",
+                expected.as_secs_f64(),
+                100.0 * SHARE
+            ),
+            None => "the run was over before it was looked into: a longer run tells more".to_owned(),
+        };
+        Some((suspicion.id, suspicion.pid, why))
+    }
+
     /// Whether what it has is low by the standards of the last seconds, its growth taken off. No tide is waited for for ever.
-    fn is_low(&mut self, now_s: f64, rate: f64) -> bool {
+    fn is_low(&mut self, now_s: f64, suspicion: &Suspicion) -> bool {
         let since_s = *self.waiting_s.get_or_insert(now_s);
-        let above: Vec<f64> = self.tides.iter().map(|(t_s, bytes)| bytes - rate * (t_s - now_s)).collect();
+        let tides = self.tides.get(&suspicion.id).into_iter().flatten();
+        let above: Vec<f64> = tides.clone().map(|(t_s, bytes)| bytes - suspicion.rate * (t_s - now_s)).collect();
         let (low, high) = above.iter().fold((f64::MAX, f64::MIN), |(low, high), one| (low.min(*one), high.max(*one)));
-        let span_s = self.tides.front().map_or(0.0, |(first_s, _)| now_s - first_s);
+        let span_s = tides.map(|(first_s, _)| now_s - first_s).next().unwrap_or(0.0);
         let now = above.last().copied().unwrap_or(0.0);
-        now_s - since_s >= TIDE_S || (span_s >= TIDE_S / 2.0 && now <= low + LOW * (high - low))
+        now_s - since_s >= TIDE_S || (span_s >= TIDE_S / 2.0 && now <= low + (LOW * (high - low)).max(LEVEL))
     }
 }
 
@@ -204,19 +235,19 @@ mod tests {
     const MIB: f64 = 1_048_576.0;
 
     fn suspected() -> Suspicion {
-        Suspicion { id: ProcId(3), pid: 7, rate: MIB, since_s: 0.0, epoch_s: None, claimed: true }
+        Suspicion { id: ProcId(3), pid: 7, rate: MIB, enough_s: 30.0, since_s: 0.0, epoch_s: None, claimed: true }
     }
 
     /// The seconds at which looks were taken of a run that grows in a line, with a spike of four seconds in each ten, and those of
     /// them that were first ones. `suspicion`: what is suspected at a second, and whether somebody is named.
     fn looked(to_s: u32, pause: Duration, suspicion: impl Fn(u32) -> Option<(Suspicion, bool)>) -> (Vec<u32>, Vec<u32>) {
-        let mut plan = Plan { followed: Some(ProcId(3)), ..Plan::default() };
+        let mut plan = Plan::default();
         let (mut at, mut first) = (Vec::new(), Vec::new());
         for t in 0..to_s {
             let t_s = f64::from(t);
             (plan.suspicion, plan.told) = suspicion(t).map_or((None, false), |(suspicion, told)| (Some(suspicion), told));
             let spike = if t % 10 < 4 { 50.0 * MIB } else { 0.0 };
-            plan.measured(t_s, |_| Some((t_s * MIB + spike) as u64));
+            plan.measured(t_s, &HashMap::from([(ProcId(3), (t_s * MIB + spike) as u64)]));
             if let Some(due) = plan.due(t_s) {
                 assert_eq!((due.id, due.pid), (ProcId(3), 7));
                 let is_first = at.is_empty() || due.anew;
@@ -255,9 +286,43 @@ mod tests {
         let possible = Suspicion { claimed: false, ..suspected() };
         let (at, _) = looked(300, SHORT, from(20, possible.clone(), false));
         assert_eq!(at.len(), 2, "{at:?}");
-        assert!(f64::from(at[1] - at[0]) >= UNCLAIMED_S, "{at:?}");
+        assert!(f64::from(at[1] - at[0]) >= UNCLAIMED_S[1], "{at:?}");
         let (at, first) = looked(300, SHORT, |t| (t >= 20).then(|| (Suspicion { claimed: t >= 30, ..possible.clone() }, false)));
         assert!(at[0] < 30 && at[1] < 42 && first.len() == 1, "the second follows the claim: {at:?}");
+    }
+
+    #[test]
+    fn what_grows_fast_is_looked_into_again_sooner() {
+        let fast = Suspicion { enough_s: 1.0, ..suspected() };
+        let apart = |suspicion: Suspicion| {
+            let at = looked(300, SHORT, from(14, suspicion, false)).0;
+            at[1] - at[0]
+        };
+        assert!(apart(fast.clone()) < 8 && apart(suspected()) >= 8);
+        assert!(apart(Suspicion { claimed: false, ..fast }) < 15 && apart(Suspicion { claimed: false, ..suspected() }) >= 15);
+    }
+
+    #[test]
+    fn a_drift_is_no_tide() {
+        let mut plan = Plan { suspicion: Some(Suspicion { rate: 0.0, ..suspected() }), ..Plan::default() };
+        for t in 0..10 {
+            plan.measured(f64::from(t), &HashMap::from([(ProcId(3), (50 << 20) + (u64::from(t as u8) << 17))]));
+        }
+        assert!(plan.due(9.0).is_some());
+    }
+
+    #[test]
+    fn whoever_is_suspected_next_was_followed_before() {
+        let mut plan = Plan::default();
+        for t in 0..20 {
+            // Both have a spike in the first seconds, and level off.
+            let bytes = if t < 3 { 90 << 20 } else { 50 << 20 };
+            plan.measured(f64::from(t), &HashMap::from([(ProcId(3), bytes), (ProcId(4), bytes)]));
+        }
+        plan.suspicion = Some(Suspicion { rate: 0.0, ..suspected() });
+        assert!(plan.due(19.0).is_some());
+        plan.suspicion = Some(Suspicion { id: ProcId(4), rate: 0.0, ..suspected() });
+        assert_eq!(plan.due(19.0).map(|due| due.id), Some(ProcId(4)));
     }
 
     #[test]

@@ -106,6 +106,8 @@ fn look(order: Order) -> Result<Taken, Failed> {
     let Order { process, way, room, before, holding } = order;
     let budget = ((room.saturating_sub(OVERHEAD)) as f64 / OVER) as u64;
     let mut pause = Duration::ZERO;
+    // It may end while it is looked into.
+    let sources = Sources::of(&process);
     let (census, memory) = match way {
         Way::Stop(allowed) => {
             let hold = Hold(holding);
@@ -113,7 +115,11 @@ fn look(order: Order) -> Result<Taken, Failed> {
         }
         Way::Copy(copy) => copied(&copy, budget).map_err(|error| Failed::new(&error, Duration::ZERO))?,
     };
-    let told = told(&Sources::of(&process), census, memory, before, pause);
+    // The one before tells what tensors have, and this one has to, to be compared with it: it needs more time.
+    if memory.is_none() && before.as_ref().is_some_and(|(before, _)| before.is_of(&census) && before.has_tensors()) {
+        return Err(Failed { why: "there was no time for more than Python's objects".to_owned(), pause, for_good: false });
+    }
+    let told = told(&sources, census, memory, before, pause);
     Ok(Taken { cpu_s: thread_cpu_s(), ..told })
 }
 
@@ -151,10 +157,11 @@ fn stopped(process: &Process, allowed: Duration, budget: u64, pause: &mut Durati
             let memory = scope.spawn(|| stop.image().and_then(|image| Memory::look(process, &image, &known)));
             let image = stop.image()?.with_budget(budget);
             let census = Python::at(&image, runtime).and_then(|python| Census::take(image, python, 1));
-            let memory = memory.join().map_err(|_| Error::Cut("it broke off inside lowtide".to_owned()))?;
             // What was walked after the time was over is wrong rather than incomplete.
-            stop.check()?;
-            Ok((census?, memory.ok()))
+            let census = stop.check().map_err(Error::from).and(census);
+            let memory = memory.join().map_err(|_| Error::Cut("it broke off inside lowtide".to_owned()))?;
+            // Objects that were counted in time are worth something without it.
+            Ok((census?, stop.check().ok().and(memory.ok())))
         });
         *pause += stop.release();
         hold.set(false);
@@ -193,17 +200,23 @@ fn told(
     pause: Duration,
 ) -> Taken {
     let parts = memory.as_mut().map(|memory| budget::budget(memory, Some(&census)));
-    if let Some(memory) = &memory {
+    // What became another program begins anew; with and without what tensors have cannot be compared.
+    let before = before.filter(|(before, _)| before.is_of(&census));
+    let alike = before.as_ref().is_none_or(|(before, _)| before.has_tensors());
+    if let Some(memory) = memory.as_ref().filter(|_| alike) {
         memory.count_tensors(&mut census);
     }
     let unknown = memory.as_ref().is_some_and(|memory| matches!(memory.torch, Err(TorchError::Layout { .. })));
-    let blind = unknown.then(|| {
-        "storages of tensors: this build of torch is not known here; `lowtide heap PID` learns it once, and looks see them then".to_owned()
-    });
-    // What became another program begins anew.
-    let (grown, before) = match before.filter(|(before, _)| before.is_of(&census)) {
+    let unknown = unknown.then_some(
+        "storages of tensors: this build of torch is not known here; `lowtide heap PID` learns it once, and looks see them then",
+    );
+    let hurried = memory.is_none().then_some(
+        "tensors and the native heap: a look had no time for more than Python's objects, so that what grows is told by these alone",
+    );
+    let blind = unknown.or(hurried).map(str::to_owned);
+    let (grown, before) = match before {
         Some((before, seconds)) => (Some(grown(sources, &census, memory.as_ref(), parts.as_ref(), &before, seconds)), None),
-        None => (None, Some(Arc::new(Before::of(&census, parts.as_ref())))),
+        None => (None, Some(Arc::new(Before::of(&census, parts.as_ref(), memory.is_some())))),
     };
     Taken { pause, objects: census.objects().len() as u64, grown, before, blind, cpu_s: 0.0 }
 }
