@@ -23,6 +23,8 @@ pub enum Format {
     Junit,
     /// Annotations of GitHub Actions.
     Github,
+    /// For an issue or a pull request.
+    Markdown,
 }
 
 /// The forms of what is no report.
@@ -51,7 +53,7 @@ pub struct OutputArgs {
     /// Form of the report
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// Write the report to FILE; its ending tells the form (.txt, .json, .sarif, .xml)
+    /// Write the report to FILE; its ending tells the form (.txt, .json, .sarif, .xml, .md)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Leave out what a stranger should not read: paths and source lines
@@ -76,6 +78,7 @@ fn ending(path: &Path) -> Option<Ending> {
         "json" => Ending::Report(Format::Json),
         "sarif" => Ending::Report(Format::Sarif),
         "xml" => Ending::Report(Format::Junit),
+        "md" | "markdown" => Ending::Report(Format::Markdown),
         "csv" => Ending::Export(Export::Csv),
         "sqlite" | "sqlite3" | "db" => Ending::Export(Export::Sqlite),
         "parquet" => Ending::Export(Export::Parquet),
@@ -132,7 +135,7 @@ impl Output {
                 Some(Ending::Export(export)) => Destination::Export(path.clone(), export),
                 None => {
                     return Err(Failure::usage(format!(
-                        "the ending of {} tells no form: use .txt, .json, .sarif or .xml (.csv, .sqlite, .parquet for the measurements), or give --format",
+                        "the ending of {} tells no form: use .txt, .json, .sarif, .xml or .md (.csv, .sqlite, .parquet for the measurements), or give --format",
                         path.display()
                     )));
                 }
@@ -161,6 +164,7 @@ impl Output {
             Format::Sarif => lowtide_report::sarif(report),
             Format::Junit => lowtide_report::junit(report),
             Format::Github => lowtide_report::github(report),
+            Format::Markdown => lowtide_report::markdown(report),
             Format::Text => lowtide_report::text(report, &TextOptions { color: false, width: 100, verbose: self.verbose }),
         }
     }

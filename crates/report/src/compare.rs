@@ -3,7 +3,7 @@
 use lowtide_model::{Bytes, Change, ComparedRow, ComparedRun, Comparison, Measured, Quantity, Seconds, Unit, Verdict};
 
 use crate::TextOptions;
-use crate::markdown;
+use crate::markdown::pieces as markdown;
 use crate::text::page::{GUTTER, Page, Style};
 use crate::text::table::{self, Column, Row};
 

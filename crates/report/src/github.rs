@@ -1,10 +1,10 @@
-//! Findings as annotations of GitHub Actions: workflow commands, one a line.
+//! Findings and expectations that do not hold as annotations of GitHub Actions: workflow commands, one a line.
 //!
 //! Form: <https://docs.github.com/actions/reference/workflow-commands-for-github-actions>.
 
 use std::fmt::Write;
 
-use lowtide_model::{Class, Finding, Report, Verdict};
+use lowtide_model::{Class, ExpectationState, Finding, Report, Verdict};
 
 /// A line for each finding that a reader should act on, and the verdict of a run.
 #[must_use]
@@ -22,6 +22,15 @@ pub fn github(report: &Report) -> String {
         let title = finding.cause.as_deref().unwrap_or("lowtide");
         let _ = writeln!(lines, "::{level} {place}title={}::{}", property(title), data(&super::sentence(finding)));
     }
+    for expectation in &report.expectations {
+        let (level, what) = match expectation.state {
+            ExpectationState::Kept => continue,
+            ExpectationState::Broken => ("error", "is broken"),
+            ExpectationState::Unknown => ("warning", "was not checked"),
+        };
+        let text = format!("{} {what}: {}", expectation.text, expectation.reason);
+        let _ = writeln!(lines, "::{level} title=lowtide expectation::{}", data(&text));
+    }
     if report.verdict != Verdict::NoLeak && !report.summary.is_empty() {
         let _ = writeln!(lines, "::notice title=lowtide::{}", data(&report.summary));
     }
@@ -33,8 +42,13 @@ pub(crate) fn is_telling(finding: &Finding) -> bool {
     finding.class == Class::Source || finding.class.grows() || matches!(finding.class, Class::Oom | Class::Expectation)
 }
 
-/// What may not stand in a command's text.
+/// Letters of a text that are shown.
+const LONGEST: usize = 4000;
+
+/// What may not stand in a command's text: nor do control characters reach the log that it is printed to.
 fn data(text: &str) -> String {
+    let visible = |c: char| if c.is_control() && c != '\n' && c != '\r' { '\u{FFFD}' } else { c };
+    let text: String = text.chars().take(LONGEST).map(visible).collect();
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 

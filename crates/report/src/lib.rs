@@ -17,6 +17,7 @@ pub use compare::{compare_json, compare_markdown, compare_text};
 pub use github::github;
 pub use json::json;
 pub use junit::junit;
+pub use markdown::markdown;
 pub use redact::redact;
 pub use sarif::sarif;
 pub use text::{TextOptions, pieces, source_text, text};

@@ -13,7 +13,7 @@ mod source;
 pub(crate) mod table;
 mod tables;
 mod tree;
-mod words;
+pub(crate) mod words;
 
 use lowtide_model::Report;
 use page::Page;

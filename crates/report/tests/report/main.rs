@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod compare;
+mod forms;
 mod hostile;
 mod redacted;
 mod samples;
