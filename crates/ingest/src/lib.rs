@@ -12,6 +12,7 @@ mod error;
 mod header;
 mod hints;
 mod lives;
+pub mod log;
 mod mprof;
 mod number;
 mod order;

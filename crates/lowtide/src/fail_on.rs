@@ -16,7 +16,7 @@ pub enum Condition {
     Leak,
     /// The verdict is `leak` or `likely_leak`.
     Likely,
-    /// The run was killed for memory, or the forecast says that it will be within 30 days.
+    /// The run was killed or refused memory, or the forecast says that it will be within 30 days.
     Oom,
     /// An expectation is broken. One that could not be checked is not.
     Expectation,
@@ -49,9 +49,9 @@ impl Condition {
     }
 }
 
-/// Whether the run was killed for memory, or will be as far as can be foreseen.
+/// Whether the run was killed or refused memory, or will be as far as can be foreseen.
 pub fn out_of_memory(report: &Report) -> bool {
-    let killed = report.findings.iter().any(lowtide_model::Finding::is_kill);
+    let killed = report.findings.iter().any(lowtide_model::Finding::ran_out);
     let forecast = report.forecast().and_then(|oom| oom.seconds);
     killed || forecast.is_some_and(|[_, middle, _]| middle <= FORESEEABLE_S)
 }

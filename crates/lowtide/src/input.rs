@@ -5,13 +5,14 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use lowtide_analyse::Analyser;
-use lowtide_ingest::Hints;
+use lowtide_ingest::{Hints, Problem, log};
 use lowtide_model::{Bytes, Event, LimitReport, Rate, Report, Seconds};
 use lowtide_record::{BrokeOff, export};
 
 use crate::exit::Failure;
 use crate::explain::explain;
 use crate::output::Export;
+use crate::postmortem;
 use crate::temporary::Temporary;
 
 /// Files of other tools are read at once; none of a sane size is larger.
@@ -114,7 +115,10 @@ impl Source {
     }
 
     fn analyse_foreign(&self, columns: &[String]) -> Result<Analysed, Failure> {
-        let imported = self.import(columns)?;
+        let imported = match self.import_or_log(columns)? {
+            Foreign::Measured(imported) => imported,
+            Foreign::Log(log) => return Ok(Analysed { analyser: Analyser::new(), judged: postmortem::judged(&log) }),
+        };
         let mut analyser = Analyser::new();
         for event in &imported.events {
             analyser.push(event);
@@ -128,7 +132,38 @@ impl Source {
         Ok(Analysed { analyser, judged: Judged { report, said } })
     }
 
+    /// What is no table of measurements is a log, if it is text; a log may be larger than any table.
+    fn import_or_log(&self, columns: &[String]) -> Result<Foreign, Failure> {
+        let size = std::fs::metadata(&self.path).map(|meta| meta.len()).unwrap_or(0);
+        let failure = if size > MAX_FOREIGN {
+            self.cannot(&format!(
+                "{} holds no message that tells of memory, and is larger than {} for a table of measurements; give a part of it",
+                self.name,
+                Bytes(MAX_FOREIGN)
+            ))
+        } else {
+            match self.read_table(columns)? {
+                Ok(imported) => return Ok(Foreign::Measured(imported)),
+                // The user says what the columns are: it is a table.
+                Err(error) if !columns.is_empty() || error.problem == Problem::Empty => return Err(self.cannot(&error)),
+                Err(error) if error.problem == Problem::Unknown => return self.log().map(Foreign::Log),
+                Err(error) => self.cannot(&error),
+            }
+        };
+        let log = self.log()?;
+        if log.incidents.is_empty() { Err(failure) } else { Ok(Foreign::Log(log)) }
+    }
+
+    fn log(&self) -> Result<log::Log, Failure> {
+        let read = File::open(&self.path).and_then(log::read);
+        read.map_err(|error| self.cannot(&format!("cannot read {}: {error}", self.name)))
+    }
+
     fn import(&self, columns: &[String]) -> Result<lowtide_ingest::Imported, Failure> {
+        self.read_table(columns)?.map_err(|error| self.cannot(&error))
+    }
+
+    fn read_table(&self, columns: &[String]) -> Result<Result<lowtide_ingest::Imported, lowtide_ingest::IngestError>, Failure> {
         let mut bytes = Vec::new();
         let read = File::open(&self.path).and_then(|file| file.take(MAX_FOREIGN + 1).read_to_end(&mut bytes));
         read.map_err(|error| self.cannot(&format!("cannot read {}: {error}", self.name)))?;
@@ -136,15 +171,22 @@ impl Source {
             return Err(self.cannot(&format!("{} is larger than {}; give a part of it", self.name, Bytes(MAX_FOREIGN))));
         }
         let hints = Hints { columns: columns.to_vec(), name: self.name.clone() };
-        let mut imported = lowtide_ingest::read(&bytes, &hints).map_err(|error| self.cannot(&error))?;
-        imported.events.iter_mut().for_each(mask);
-        Ok(imported)
+        Ok(lowtide_ingest::read(&bytes, &hints).map(|mut imported| {
+            imported.events.iter_mut().for_each(mask);
+            imported
+        }))
     }
 
     fn cannot(&self, error: &dyn std::fmt::Display) -> Failure {
         // A copy's name says nothing to anybody.
         Failure::cannot(error.to_string().replace(&self.path.display().to_string(), &self.name))
     }
+}
+
+/// What a file of another tool is.
+enum Foreign {
+    Measured(lowtide_ingest::Imported),
+    Log(log::Log),
 }
 
 /// Masks the secrets in the command lines of a file that another tool wrote.

@@ -14,6 +14,7 @@ mod input;
 mod join;
 mod layouts;
 mod output;
+mod postmortem;
 mod rules;
 mod target;
 mod temporary;

@@ -129,7 +129,7 @@ impl Event {
             Self::OomWithin(within) => {
                 // The near end of the range: whoever wants to save something would rather be early.
                 let near = report.forecast().and_then(|oom| oom.seconds).map(|[low, ..]| low);
-                report.findings.iter().any(Finding::is_kill) || near.is_some_and(|near| near <= within)
+                report.findings.iter().any(Finding::ran_out) || near.is_some_and(|near| near <= within)
             }
         }
     }

@@ -58,7 +58,7 @@ fn one_bad_file_does_not_hide_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let (good, bad) = (folder.path().join("good.csv"), folder.path().join("bad.csv"));
     std::fs::write(&good, CSV).unwrap();
-    std::fs::write(&bad, "nothing of use\n").unwrap();
+    std::fs::write(&bad, "{\"nothing\": \"of use\"}\n").unwrap();
     let output = output(lowtide(folder.path()).arg("report").args([&bad, &good]));
     assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).contains("bad.csv"), "{}", text(&output.stderr));
@@ -131,4 +131,36 @@ fn an_expectation_from_the_projects_file_fails() {
     assert_eq!(output_of(&["--fail-on", "none"]), Some(0));
     std::fs::write(folder.path().join("lowtide.toml"), "expect = ['peek < 1 KiB']\n").unwrap();
     assert_eq!(output_of(&[]), Some(2));
+}
+
+const OOM: &str = "step 7: loss 0.31\n[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total capacity of \
+                   79.19 GiB of which 267.00 MiB is free. Including non-PyTorch memory, this process has 78.92 GiB memory in use. Of the allocated memory \
+                   67.92 GiB is allocated by PyTorch, and 10.26 GiB is reserved by PyTorch but unallocated.\n";
+
+#[test]
+fn a_log_says_what_ended_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("train.log");
+    std::fs::write(&log, OOM).unwrap();
+    let told = output(lowtide(folder.path()).args(["report", "--format", "json", "--fail-on", "oom"]).arg(&log));
+    assert_eq!(told.status.code(), Some(1), "{}", text(&told.stderr));
+    let report = json(&told.stdout);
+    let finding = &report["findings"][0];
+    assert_eq!((&report["verdict"], &finding["class"]), (&"undecided".into(), &"oom".into()));
+    assert_eq!((&finding["resource"], &finding["cause"]), (&"gpu1".into(), &"LT507".into()));
+    assert_eq!(finding["oom"]["numbers"]["allocated"], (67.92 * 1_073_741_824.0_f64).round());
+    assert_eq!(finding["process"]["rank"], 1);
+    let shown = output(lowtide(folder.path()).arg("report").arg("-").stdin(File::open(&log).unwrap()));
+    assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
+    assert!(text(&shown.stdout).contains("fragmentation: PyTorch had 10.26 GiB"), "{}", text(&shown.stdout));
+}
+
+#[test]
+fn a_log_of_a_healthy_run_says_what_was_looked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("train.log");
+    std::fs::write(&log, "epoch 1 done\nepoch 2 done\n").unwrap();
+    let told = output(lowtide(folder.path()).args(["report", "--fail-on", "oom"]).arg(&log));
+    assert_eq!(told.status.code(), Some(0));
+    assert!(text(&told.stderr).contains("Looked for: messages of memory"), "{}", text(&told.stderr));
 }

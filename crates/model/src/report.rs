@@ -251,6 +251,13 @@ impl Finding {
         let kills = self.oom.as_ref().and_then(|oom| oom.numbers.get("oom_kills"));
         self.class == Class::Oom && kills.is_some_and(|kills| *kills > 0.0)
     }
+
+    /// Whether it says that memory ran out: the run was killed, or was refused memory (`oom_errors` of its numbers).
+    #[must_use]
+    pub fn ran_out(&self) -> bool {
+        let errors = self.oom.as_ref().and_then(|oom| oom.numbers.get("oom_errors"));
+        self.is_kill() || (self.class == Class::Oom && errors.is_some_and(|errors| *errors > 0.0))
+    }
 }
 
 /// One process in the report's tree.

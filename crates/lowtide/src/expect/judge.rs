@@ -60,6 +60,9 @@ fn no_oom(report: &Report) -> Outcome {
     if report.findings.iter().any(Finding::is_kill) {
         return (ExpectationState::Broken, "it was killed for memory".to_owned());
     }
+    if report.findings.iter().any(Finding::ran_out) {
+        return (ExpectationState::Broken, "it was refused memory".to_owned());
+    }
     match report.forecast().and_then(|oom| Some((oom, oom.seconds?))).filter(|_| out_of_memory(report)) {
         Some((oom, [_, middle, _])) => (
             ExpectationState::Broken,

@@ -7,6 +7,8 @@ use super::words;
 
 /// Evidence and side findings shown where not all was asked for.
 const SHORT_LIST: usize = 4;
+/// Ends of a log shown.
+const SHORT_ENDS: usize = 6;
 
 /// `LEAK   +446 KiB per minute (95 %: 441 to 452)      host RAM, seen over 14 cycles in 34 min`.
 pub fn verdict(page: &mut Page, report: &Report) {
@@ -25,7 +27,9 @@ pub fn verdict(page: &mut Page, report: &Report) {
         Verdict::Undecided => what_it_takes(report),
     };
     let resource = leak.map_or_else(|| words::resource("ram"), |leak| words::resource(&leak.resource));
-    let seen = if report.cycles > 0 {
+    let seen = if only_told(report) {
+        String::new()
+    } else if report.cycles > 0 {
         let cycles = words::pieces(report.cycles, "cycle", "cycles");
         format!("{resource}, seen over {cycles} in {}", words::span(report.duration_s))
     } else {
@@ -52,6 +56,11 @@ pub fn verdict(page: &mut Page, report: &Report) {
     }
 }
 
+/// Whether the report is of a log in which nothing was measured.
+fn only_told(report: &Report) -> bool {
+    report.sampling.ticks == 0 && report.run.source.starts_with("log of ")
+}
+
 fn smallest_seen(report: &Report) -> String {
     match report.detectable_bytes_per_second {
         Some(rate) => format!("steady growth of {} or more would have been seen", words::plain_rate(rate)),
@@ -60,6 +69,11 @@ fn smallest_seen(report: &Report) -> String {
 }
 
 fn what_it_takes(report: &Report) -> String {
+    if only_told(report) {
+        // Nothing was measured.
+        let ended = report.findings.iter().any(Finding::ran_out);
+        return if ended { "a log tells how a run ended, not whether memory grew".to_owned() } else { report.summary.clone() };
+    }
     let wait = if report.more_seconds_needed > 0.0 {
         format!("watch {} more to tell", words::span(report.more_seconds_needed))
     } else {
@@ -137,14 +151,31 @@ fn place(finding: &Finding) -> Option<String> {
 
 /// The kill that happened, or the forecast of one.
 pub fn end_of_memory(page: &mut Page, report: &Report) {
-    let kills: Vec<&Finding> = report.findings.iter().filter(|finding| finding.is_kill()).collect();
-    for kill in &kills {
+    let ends: Vec<&Finding> = report.findings.iter().filter(|finding| finding.ran_out()).collect();
+    for end in ends.iter().take(SHORT_ENDS) {
         // The lead says it already.
-        let text = kill.text.strip_prefix("killed ").unwrap_or(&kill.text);
-        page.paragraph((Style::Red, "KILLED".to_owned()), GUTTER, &[(Style::Plain, text.to_owned())]);
-        list(page, "", kill.evidence.iter().cloned(), false);
+        let (lead, text) = match end.text.strip_prefix("killed ") {
+            Some(rest) => ("KILLED", rest),
+            None if end.is_kill() => ("KILLED", end.text.as_str()),
+            None => ("OOM", end.text.as_str()),
+        };
+        page.paragraph((Style::Red, lead.to_owned()), GUTTER, &[(Style::Plain, text.to_owned())]);
+        if let Some(place) = end.process.as_ref().filter(|process| process.rank.is_some()).and(place(end)) {
+            page.labelled("where", &place);
+        }
+        if let Some(why) = &end.why {
+            page.labelled("why", why);
+        }
+        if let Some(fix) = &end.fix {
+            let cause = end.cause.as_ref().map_or(String::new(), |cause| format!(" (`lowtide causes {cause}` has more)"));
+            page.labelled("fix", &format!("{fix}{cause}"));
+        }
+        list(page, "", end.evidence.iter().cloned(), false);
     }
-    if !kills.is_empty() {
+    if ends.len() > SHORT_ENDS {
+        page.labelled("", &format!("and {} more ends of this sort; JSON has them all", ends.len() - SHORT_ENDS));
+    }
+    if !ends.is_empty() {
         return;
     }
     if let Some(oom) = report.forecast()
@@ -233,6 +264,7 @@ fn in_brackets(spot: &str) -> String {
 pub fn seen(page: &mut Page, report: &Report, verbose: bool) {
     let sampling = &report.sampling;
     let mut saw = match sampling.interval_s {
+        _ if only_told(report) => "no measurements".to_owned(),
         s if s > 0.0 && s <= 1.05 => format!("{} Hz for {}", words::three_digits(1.0 / s), words::span(report.duration_s)),
         s if s > 1.05 => format!("every {} for {}", words::span(s), words::span(report.duration_s)),
         _ => format!("{} samples in {}", sampling.ticks, words::span(report.duration_s)),

@@ -1,0 +1,24 @@
+//! Python's `MemoryError`.
+
+use super::{At, Family, Message};
+use crate::log::stream::LINE;
+
+/// `MemoryError` at the beginning of a line, as a traceback ends; with a text behind it or none.
+pub(super) fn read(at: &At) -> Option<Message> {
+    let text = &at.text;
+    let line = at.line();
+    // `numpy.core._exceptions._ArrayMemoryError`, `numpy.core._exceptions.MemoryError`, `MemoryError`.
+    let before = &text.chars[line.start..at.start];
+    let dotted = before.iter().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_'));
+    let ended = matches!(text.chars.get(at.end), None | Some(b':' | b'(')) || text.flags_at(at.end) & LINE != 0;
+    if !dotted || !ended || before.ends_with(b"OutOf") {
+        return None;
+    }
+    let mut message = Message::new(Family::MemoryError, text, line.clone());
+    message.end = at.end;
+    let said: String = text.original(at.end..line.end).trim_start_matches([':', ' ']).to_owned();
+    if !said.is_empty() {
+        message.word("said", said);
+    }
+    Some(message)
+}

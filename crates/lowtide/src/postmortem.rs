@@ -1,0 +1,49 @@
+//! The report of a run that is dead and left only its log.
+
+use lowtide_ingest::log::{LOOKED_FOR, Log};
+use lowtide_model::{Finding, Report, Verdict};
+
+use crate::input::Judged;
+
+/// What a log says. Whether memory grew it cannot say, so the verdict stays open; how the run ended it can.
+pub fn judged(log: &Log) -> Judged {
+    let mut report = Report::empty(Verdict::Undecided);
+    report.findings = log.findings();
+    report.findings.iter_mut().for_each(mask);
+    report.warnings.clone_from(&log.said);
+    if log.more > 0 {
+        report.warnings.push(format!("{} more messages of the same sorts were left out", log.more));
+    }
+    report.blind_spots.push("memory over time: a log of messages has none; watch the next run with `lowtide run`".to_owned());
+    report.run.source = format!("log of {} lines", log.lines);
+    report.summary = match report.findings.first() {
+        Some(end) => {
+            let more = match report.findings.len() {
+                1 => String::new(),
+                count => format!(" (and {} more)", count - 1),
+            };
+            format!("whether memory grew is not in this log; how it ended is: {}{more}", end.text)
+        }
+        None => "nothing in this log tells of memory".to_owned(),
+    };
+    let said = if report.findings.is_empty() {
+        vec![format!("read as a log of {} lines, which says nothing of memory. Looked for: {LOOKED_FOR}", log.lines)]
+    } else {
+        vec![format!("read as a log of {} lines", log.lines)]
+    };
+    Judged { report, said }
+}
+
+/// Masks secrets in what a log has of command lines.
+fn mask(finding: &mut Finding) {
+    let masked = |text: &str| {
+        let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+        lowtide_collect::mask_secrets(&words).join(" ")
+    };
+    for line in &mut finding.evidence {
+        *line = masked(line);
+    }
+    if let Some(process) = &mut finding.process {
+        process.name = masked(&process.name);
+    }
+}
