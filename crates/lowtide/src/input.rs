@@ -8,6 +8,7 @@ use lowtide_analyse::Analyser;
 use lowtide_ingest::{Hints, Problem, log};
 use lowtide_model::{Bytes, Event, LimitReport, Rate, Report, Seconds};
 use lowtide_record::{BrokeOff, export};
+use lowtide_report::{Curve, Gather};
 
 use crate::exit::Failure;
 use crate::explain::explain;
@@ -29,6 +30,8 @@ pub struct Judged {
     pub report: Report,
     /// What was guessed about the file.
     pub said: Vec<String>,
+    /// What a page draws of it.
+    pub curve: Curve,
 }
 
 /// A file that was judged, and the analysis.
@@ -88,7 +91,7 @@ impl Source {
 
     fn analyse_recording(&self) -> Result<Analysed, Failure> {
         let mut events = lowtide_record::stream(&self.path).map_err(|error| self.cannot(&error))?;
-        let mut analyser = Analyser::new();
+        let (mut analyser, mut gather) = (Analyser::new(), Gather::default());
         let mut interval_s = 0.0;
         for event in &mut events {
             let event = event.map_err(|error| self.cannot(&error))?;
@@ -96,6 +99,7 @@ impl Source {
                 interval_s = info.interval_s;
             }
             analyser.push(&event);
+            gather.push(&event);
         }
         let mut report = analyser.report();
         explain(&mut report);
@@ -111,7 +115,7 @@ impl Source {
         } else {
             Vec::new()
         };
-        Ok(Analysed { analyser, judged: Judged { report, said } })
+        Ok(Analysed { analyser, judged: Judged { report, said, curve: gather.finish() } })
     }
 
     fn analyse_foreign(&self, columns: &[String]) -> Result<Analysed, Failure> {
@@ -119,9 +123,10 @@ impl Source {
             Foreign::Measured(imported) => imported,
             Foreign::Log(log) => return Ok(Analysed { analyser: Analyser::new(), judged: postmortem::judged(&log) }),
         };
-        let mut analyser = Analyser::new();
+        let (mut analyser, mut gather) = (Analyser::new(), Gather::default());
         for event in &imported.events {
             analyser.push(event);
+            gather.push(event);
         }
         let mut said = vec![format!("read as {}", imported.what)];
         said.extend(imported.said);
@@ -129,7 +134,7 @@ impl Source {
         explain(&mut report);
         // No such file says how its run ended.
         report.run.ended.clear();
-        Ok(Analysed { analyser, judged: Judged { report, said } })
+        Ok(Analysed { analyser, judged: Judged { report, said, curve: gather.finish() } })
     }
 
     /// What is no table of measurements is a log, if it is text; a log may be larger than any table.

@@ -1,8 +1,10 @@
 //! lowtide: a memory-leak detective for training runs. See [`cli`] for the commands.
 
 mod agent;
+mod browser;
 mod cli;
 mod config;
+mod context;
 mod culprit;
 mod diff;
 mod duration;

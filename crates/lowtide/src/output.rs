@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use lowtide_model::{Report, Verdict};
-use lowtide_report::TextOptions;
+use lowtide_report::{Curve, TextOptions};
 
+use crate::context;
 use crate::exit::Failure;
 use crate::terminal;
 
@@ -25,6 +26,8 @@ pub enum Format {
     Github,
     /// For an issue or a pull request.
     Markdown,
+    /// One page with curves, for a browser.
+    Html,
 }
 
 /// The forms of what is no report.
@@ -53,7 +56,7 @@ pub struct OutputArgs {
     /// Form of the report
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// Write the report to FILE; its ending tells the form (.txt, .json, .sarif, .xml, .md)
+    /// Write the report to FILE; its ending tells the form (.txt, .html, .json, .sarif, .xml, .md)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Leave out what a stranger should not read: paths and source lines
@@ -79,6 +82,7 @@ fn ending(path: &Path) -> Option<Ending> {
         "sarif" => Ending::Report(Format::Sarif),
         "xml" => Ending::Report(Format::Junit),
         "md" | "markdown" => Ending::Report(Format::Markdown),
+        "html" | "htm" => Ending::Report(Format::Html),
         "csv" => Ending::Export(Export::Csv),
         "sqlite" | "sqlite3" | "db" => Ending::Export(Export::Sqlite),
         "parquet" => Ending::Export(Export::Parquet),
@@ -135,13 +139,18 @@ impl Output {
                 Some(Ending::Export(export)) => Destination::Export(path.clone(), export),
                 None => {
                     return Err(Failure::usage(format!(
-                        "the ending of {} tells no form: use .txt, .json, .sarif, .xml or .md (.csv, .sqlite, .parquet for the measurements), or give --format",
+                        "the ending of {} tells no form: use .txt, .html, .json, .sarif, .xml or .md (.csv, .sqlite, .parquet for the measurements), or give --format",
                         path.display()
                     )));
                 }
             },
         };
         Ok(Self { destination, redact: args.redact || redact, verbose: args.verbose })
+    }
+
+    /// Whether the report is drawn, so that its curve is worth gathering.
+    pub fn draws(&self) -> bool {
+        matches!(self.destination, Destination::Console(Format::Html) | Destination::File(_, Format::Html))
     }
 
     /// Takes out of a report what `--redact` keeps back.
@@ -157,9 +166,15 @@ impl Output {
         lowtide_report::text(report, &options)
     }
 
-    /// The report as it goes to a file.
-    pub fn rendered(&self, report: &Report, format: Format) -> String {
+    /// The report as it goes to a file. Only a page shows the curve.
+    pub fn rendered(&self, report: &Report, format: Format, curve: &Curve) -> String {
         match format {
+            Format::Html if self.redact => {
+                let mut curve = curve.clone();
+                curve.redact();
+                lowtide_report::html(report, &curve, &[])
+            }
+            Format::Html => lowtide_report::html(report, curve, &context::around(report)),
             Format::Json => lowtide_report::json(report),
             Format::Sarif => lowtide_report::sarif(report),
             Format::Junit => lowtide_report::junit(report),
@@ -173,8 +188,8 @@ impl Output {
     pub fn show(&self, report: &Report) -> Result<(), Failure> {
         let stdout = io::stdout();
         let text = match &self.destination {
-            Destination::File(_, format) => return self.write_file(&self.rendered(report, *format)),
-            Destination::Console(format) if *format != Format::Text => self.rendered(report, *format),
+            Destination::File(_, format) => return self.write_file(&self.rendered(report, *format, &Curve::default())),
+            Destination::Console(format) if *format != Format::Text => self.rendered(report, *format, &Curve::default()),
             _ => self.text_for(report, &stdout),
         };
         // A reader that closes the pipe early has read enough.

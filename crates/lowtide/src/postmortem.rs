@@ -31,7 +31,7 @@ pub fn judged(log: &Log) -> Judged {
     } else {
         vec![format!("read as a log of {} lines", log.lines)]
     };
-    Judged { report, said }
+    Judged { report, said, curve: lowtide_report::Curve::default() }
 }
 
 /// Masks secrets in what a log has of command lines.

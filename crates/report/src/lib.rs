@@ -5,7 +5,9 @@
 //! every piece of text is escaped in one place, [`text`]'s page, before it reaches a terminal.
 
 mod compare;
+mod curve;
 mod github;
+mod html;
 mod json;
 mod junit;
 mod markdown;
@@ -14,7 +16,9 @@ mod sarif;
 mod text;
 
 pub use compare::{compare_json, compare_markdown, compare_text};
+pub use curve::{Curve, Gather};
 pub use github::github;
+pub use html::{Context, html};
 pub use json::json;
 pub use junit::junit;
 pub use markdown::markdown;

@@ -111,8 +111,13 @@ impl Secrets {
 
     fn take_out(&self, text: &str) -> String {
         let known = self.0.iter().fold(text.to_owned(), |text, secret| replace_whole(&text, secret));
-        known.split(' ').map(|word| if is_path(word) { GONE } else { word }).collect::<Vec<_>>().join(" ")
+        without_paths(&known)
     }
+}
+
+/// The text with what looks like a path taken out.
+pub(crate) fn without_paths(text: &str) -> String {
+    text.split(' ').map(|word| if is_path(word) { GONE } else { word }).collect::<Vec<_>>().join(" ")
 }
 
 /// Replaces the secret where it stands by itself, so that a host called `a` does not eat every other word.

@@ -3,15 +3,15 @@
 //! The first lines answer: is it a leak, how fast, who, when does it end. Below them stand what they rest on:
 //! the process tree, memory by role, what was weighed. A line whose facts are missing is left out.
 
-mod epochs;
-mod head;
-mod nodes;
+pub(crate) mod epochs;
+pub(crate) mod head;
+pub(crate) mod nodes;
 pub(crate) mod page;
-mod phases;
-mod rest;
+pub(crate) mod phases;
+pub(crate) mod rest;
 mod source;
 pub(crate) mod table;
-mod tables;
+pub(crate) mod tables;
 mod tree;
 pub(crate) mod words;
 

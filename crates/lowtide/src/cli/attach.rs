@@ -45,6 +45,7 @@ pub fn attach(args: Args) -> Result<u8, Failure> {
     };
     let mut settings = args.watch.settings(pid, Mode::Attach, command_of(pid)?, &judging.config);
     settings.observers = judging.observers(output.redact);
+    settings.draw = output.draws();
     Mask::block_these(&ENOUGH);
     let mut watch = Watch::start(settings).map_err(|text| Failure::cannot(format!("cannot watch pid {pid}: {text}")))?;
     say(&format!("watching pid {pid}; Ctrl-C for the report, the target goes on"));

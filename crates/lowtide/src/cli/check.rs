@@ -9,7 +9,7 @@ use lowtide_lint::program::{Files, InMemory, Rooted};
 use lowtide_lint::source::MAX_BYTES;
 use lowtide_lint::tree::{MAX_FILES, Tree};
 use lowtide_model::{Class, Finding, Report, Site, Verdict};
-use lowtide_report::{TextOptions, pieces};
+use lowtide_report::{Curve, TextOptions, pieces};
 
 use super::audit;
 use super::fixing::{self, FixArgs};
@@ -207,7 +207,7 @@ fn show(report: &Report, output: &Output) -> Result<(), Failure> {
             text(TextOptions { color: terminal::color(&stdout), width: terminal::width(&stdout), verbose: output.verbose })
         }
         Destination::File(_, Format::Text) => text(TextOptions { color: false, width: 100, verbose: output.verbose }),
-        Destination::Console(format) | Destination::File(_, format) => output.rendered(report, *format),
+        Destination::Console(format) | Destination::File(_, format) => output.rendered(report, *format, &Curve::default()),
         Destination::Export(..) => String::new(),
     };
     if let Destination::File(..) = &output.destination {

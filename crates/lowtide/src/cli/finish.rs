@@ -10,13 +10,13 @@ use crate::watch::Outcome;
 
 /// Tells what watching came to. Whether something was found that `--fail-on` names.
 pub fn tell(outcome: Outcome, output: &Output, judging: &Judging) -> Result<bool, Failure> {
-    let Outcome { mut report, recording } = outcome;
+    let Outcome { mut report, recording, curve } = outcome;
     judging.judge(&mut report);
     let found = judging.found(&report);
     output.prepare(&mut report);
     let stderr = std::io::stderr();
     if let Destination::File(path, format) = &output.destination {
-        output.write_file(&output.rendered(&report, *format))?;
+        output.write_file(&output.rendered(&report, *format, &curve))?;
         say(&format!("{}; the report is in {}", verdict_words(report.verdict), path.display()));
     }
     // Whoever asked for JSON in a file still wants to read how it went.
@@ -26,7 +26,8 @@ pub fn tell(outcome: Outcome, output: &Output, judging: &Judging) -> Result<bool
         let _ = stderr.lock().write_all(text.as_bytes());
     }
     if let Some(recording) = recording {
-        say(&format!("see it again: lowtide report {}", recording.display()));
+        let recording = recording.display();
+        say(&format!("see it again: lowtide report {recording}; as a page with its curve: lowtide report {recording} --open"));
     }
     for failure in judging.finish(&report) {
         say(&failure);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use lowtide_record::place;
 
 use super::judging::{JudgeArgs, Judging};
+use crate::browser;
 use crate::exit::{self, Failure};
 use crate::input::Source;
 use crate::output::{Destination, Export, Format, Output, OutputArgs};
@@ -27,15 +28,24 @@ pub struct Args {
     judge: JudgeArgs,
     #[command(flatten)]
     output: OutputArgs,
+    /// Show it as a page in your browser; the page is kept beside FILE, or in the file that -o names
+    #[arg(long)]
+    open: bool,
 }
 
 /// Reports.
-pub fn report(args: Args) -> Result<u8, Failure> {
+pub fn report(mut args: Args) -> Result<u8, Failure> {
+    if args.open {
+        place_page(&mut args)?;
+    }
     let judging = Judging::of(&args.judge, &[])?;
     let output = Output::of(&args.output, judging.config.redact)?;
     let files = if args.files.is_empty() { vec![newest()?] } else { args.files };
     if let Destination::Export(path, format) = &output.destination {
         return export_to(&files, &args.columns, path, *format);
+    }
+    if files.len() > 1 && output.draws() {
+        return Err(Failure::usage("a page shows one run: give one file, or call `lowtide report` for each"));
     }
     let mut found = false;
     let mut failed = None;
@@ -55,7 +65,13 @@ pub fn report(args: Args) -> Result<u8, Failure> {
         }
     }
     match &output.destination {
-        Destination::File(..) => output.write_file(&rendered)?,
+        Destination::File(path, _) => {
+            output.write_file(&rendered)?;
+            if args.open && !browser::open(path) {
+                let path = path.display();
+                say(&format!("the page is in {path}; no browser is known here ($BROWSER): open it with one, here or elsewhere"));
+            }
+        }
         // A reader that closes the pipe early has read enough.
         _ => drop(std::io::stdout().lock().write_all(rendered.as_bytes())),
     }
@@ -75,12 +91,28 @@ fn one(file: &Path, columns: &[String], judging: &Judging, output: &Output, seve
     output.prepare(&mut report);
     let text = match &output.destination {
         Destination::Console(Format::Text) => output.text_for(&report, &std::io::stdout()),
-        Destination::Console(format) | Destination::File(_, format) => output.rendered(&report, *format),
+        Destination::Console(format) | Destination::File(_, format) => output.rendered(&report, *format, &judged.curve),
         Destination::Export(..) => String::new(),
     };
     let is_text = matches!(&output.destination, Destination::Console(Format::Text) | Destination::File(_, Format::Text));
     let title = if several && is_text { format!("== {}\n", source.name) } else { String::new() };
     Ok((title + &text, found))
+}
+
+/// Where the page of `--open` goes.
+fn place_page(args: &mut Args) -> Result<(), Failure> {
+    if args.output.format.is_some_and(|format| format != Format::Html) {
+        return Err(Failure::usage("--open shows a page: leave --format away, or give --format html"));
+    }
+    args.output.format = Some(Format::Html);
+    if args.files.is_empty() {
+        args.files.push(newest()?);
+    }
+    if args.output.output.is_none() {
+        let beside = args.files[0].with_extension("html");
+        args.output.output = Some(if args.files[0].as_os_str() == "-" { PathBuf::from("stdin.html") } else { beside });
+    }
+    Ok(())
 }
 
 fn newest() -> Result<PathBuf, Failure> {

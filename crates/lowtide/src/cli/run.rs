@@ -55,10 +55,12 @@ pub fn run(args: Args) -> Result<u8, Failure> {
     let command = watching::masked(&args.command);
     let config = judging.config.clone();
     let observers = judging.observers(output.redact);
+    let draws = output.draws();
     let agent = if args.watch.no_agent { Err("steps and phases: --no-agent leaves them out".to_owned()) } else { Agent::place() };
     let settings = |pid| {
         let mut settings = args.watch.settings(pid, Mode::Run, command, &config);
         settings.observers = observers;
+        settings.draw = draws;
         settings.probe = args.probe == Probe::Auto;
         settings
     };

@@ -22,6 +22,8 @@ use lowtide_model::{
     Event, ExitStatus, Mode, Note, NoteKind, Notice, Report, Request, RunEnd, RunInfo, Seconds, Signal, Verdict,
 };
 
+use lowtide_report::{Curve, Gather};
+
 use clock::{Clock, Schedule};
 pub use guard::be_brief_about_panics;
 use guard::guarded;
@@ -77,6 +79,8 @@ pub struct Settings {
     pub review_every_s: f64,
     /// Say when a leak is established or the end is near.
     pub notices: bool,
+    /// Gather what a page draws.
+    pub draw: bool,
 }
 
 impl Settings {
@@ -97,6 +101,7 @@ impl Settings {
             observers: Vec::new(),
             review_every_s: REVIEW_EVERY_S,
             notices: true,
+            draw: false,
         }
     }
 }
@@ -107,6 +112,8 @@ pub struct Outcome {
     pub report: Report,
     /// The recording's file.
     pub recording: Option<PathBuf>,
+    /// What a page draws; empty where nobody asked for one.
+    pub curve: Curve,
 }
 
 /// A run under watch.
@@ -119,6 +126,7 @@ pub struct Watch {
     marks: Option<Marks>,
     heard_s: f64,
     analyser: Analyser,
+    curve: Option<Gather>,
     notices: Notices,
     probe: Probe,
     looks: Option<Looks>,
@@ -168,6 +176,7 @@ impl Watch {
             recorder: Recorder::open(destination, &info),
             marks: folder.map(|folder| Marks::new(folder, clock.start_ns())),
             heard_s: 0.0,
+            curve: settings.draw.then(Gather::default),
             settings,
             clock,
             collector,
@@ -275,7 +284,8 @@ impl Watch {
         explain(&mut report);
         let recording = self.recorder.path();
         report.run.recording = recording.as_ref().map(|path| path.display().to_string());
-        Ok(Outcome { report, recording })
+        let curve = self.curve.take().map_or_else(Curve::default, Gather::finish);
+        Ok(Outcome { report, recording, curve })
     }
 
     /// Writes out what is left of the recording.
@@ -357,6 +367,11 @@ impl Watch {
         self.recorder.append(event);
         // A panic in here shows again in `report`, which says so.
         let _ = guarded(|| self.analyser.push(event));
+        if let Some(curve) = &mut self.curve
+            && guarded(|| curve.push(event)).is_err()
+        {
+            self.curve = None;
+        }
         if let Some(looks) = &mut self.looks {
             looks.know(event);
         }

@@ -37,7 +37,7 @@ pub fn verdict(page: &mut Page, report: &Report) {
     };
     let start = if word.len() < GUTTER { GUTTER } else { word.len() + 2 };
     let free = page.width().saturating_sub(start + columns(&answer) + columns(&seen));
-    if free >= 2 {
+    if free >= 2 && page.lays_out() {
         let gap = " ".repeat(start - word.len());
         page.row(&[
             (style, format!("{word}{gap}")),
@@ -301,7 +301,7 @@ pub fn seen(page: &mut Page, report: &Report, verbose: bool) {
     let run = &report.run;
     let mut parts = Vec::new();
     if !run.command.is_empty() {
-        parts.push(if verbose { run.command.clone() } else { cut(&run.command, 2 * page.width()) });
+        parts.push(if verbose || !page.lays_out() { run.command.clone() } else { cut(&run.command, 2 * page.width()) });
     }
     if !run.host.is_empty() {
         parts.push(format!("on {}", run.host));

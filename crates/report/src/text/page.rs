@@ -38,16 +38,43 @@ pub type Span = (Style, String);
 /// Columns of the labels in front of the first lines.
 pub const GUTTER: usize = 7;
 
+/// A piece of a page before it is laid out, for forms that lay out by themselves. Nothing in it is cleaned.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Block {
+    /// A label, and the text beside it.
+    Line(Span, Vec<Span>),
+    /// Titles with whether their columns stand right, and the rows.
+    Table(Vec<(String, bool)>, Vec<(Style, Vec<String>)>),
+}
+
 /// The text as it grows.
 pub struct Page {
     width: usize,
     color: bool,
     out: String,
+    blocks: Option<Vec<Block>>,
 }
 
 impl Page {
     pub fn new(width: usize, color: bool) -> Self {
-        Self { width, color, out: String::new() }
+        Self { width, color, out: String::new(), blocks: None }
+    }
+
+    /// What the writer writes, before it is laid out.
+    pub fn blocks(write: impl FnOnce(&mut Self)) -> Vec<Block> {
+        let mut page = Self { blocks: Some(Vec::new()), ..Self::new(80, false) };
+        write(&mut page);
+        page.blocks.unwrap_or_default()
+    }
+
+    /// Whether lines are laid out here; else what is long needs not be cut.
+    pub fn lays_out(&self) -> bool {
+        self.blocks.is_none()
+    }
+
+    /// Takes the block where nothing is laid out.
+    pub fn take(&mut self, block: impl FnOnce() -> Block) -> bool {
+        self.blocks.as_mut().map(|blocks| blocks.push(block())).is_some()
     }
 
     pub fn width(&self) -> usize {
@@ -59,7 +86,9 @@ impl Page {
     }
 
     pub fn blank(&mut self) {
-        self.out.push('\n');
+        if self.lays_out() {
+            self.out.push('\n');
+        }
     }
 
     /// `label  text`, the text wrapped beside the label.
@@ -69,6 +98,9 @@ impl Page {
 
     /// A lead, then words wrapped with `hang` columns in front. A lead wider than that moves the first line only.
     pub fn paragraph(&mut self, lead: Span, hang: usize, body: &[Span]) {
+        if self.take(|| Block::Line(lead.clone(), body.to_vec())) {
+            return;
+        }
         let lead_text = clean(&lead.1);
         let mut column = columns(&lead_text);
         self.put(lead.0, &lead_text);
@@ -94,6 +126,9 @@ impl Page {
 
     /// One line that is laid out already; blanks at its end are cut.
     pub fn row(&mut self, spans: &[Span]) {
+        if self.take(|| Block::Line((Style::Plain, String::new()), spans.to_vec())) {
+            return;
+        }
         let last = spans.iter().rposition(|(_, text)| !text.trim_end().is_empty());
         for (at, (style, text)) in spans.iter().take(last.map_or(0, |last| last + 1)).enumerate() {
             let text = clean(text);

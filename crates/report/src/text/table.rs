@@ -1,6 +1,6 @@
 //! A table that fits a width: elastic columns shrink, then columns that can be spared are dropped.
 
-use super::page::{Page, Span, Style, columns, cut};
+use super::page::{Block, Page, Span, Style, columns, cut};
 
 /// Two blanks between columns.
 const GAP: usize = 2;
@@ -40,6 +40,10 @@ pub struct Row {
 
 /// Writes the table with its titles.
 pub fn write(page: &mut Page, table: &[Column], rows: &[Row]) {
+    let titles = || table.iter().map(|column| (column.title.clone(), column.right)).collect();
+    if page.take(|| Block::Table(titles(), rows.iter().map(|row| (row.style, row.cells.clone())).collect())) {
+        return;
+    }
     let wanted: Vec<usize> = table
         .iter()
         .enumerate()

@@ -9,6 +9,8 @@ use super::words;
 
 /// Rows of the tree where not all was asked for.
 const SHORT_TREE: usize = 16;
+/// Rows of the tree where there is room.
+const LONG_TREE: usize = 400;
 
 /// The tree, with `->` in front of the process to watch.
 pub fn processes(page: &mut Page, report: &Report, verbose: bool) {
@@ -18,7 +20,8 @@ pub fn processes(page: &mut Page, report: &Report, verbose: bool) {
     // Processes end one after the other, and an end is only seen at a tick.
     let slack_s = (3.0 * report.sampling.interval_s).max(2.0);
     let all = tree::rows(&report.processes, slack_s, verbose);
-    let (shown, rest) = if verbose { (all, Vec::new()) } else { tree::shorten(all, &report.processes, SHORT_TREE) };
+    let most = if page.lays_out() { SHORT_TREE } else { LONG_TREE };
+    let (shown, rest) = if verbose { (all, Vec::new()) } else { tree::shorten(all, &report.processes, most) };
     let fastest = report.processes.iter().map(|process| process.growth).fold(0.0, f64::max);
     let span = words::span_for_bytes(fastest);
     let columns = [

@@ -4,6 +4,7 @@
 mod compare;
 mod forms;
 mod hostile;
+mod html;
 mod redacted;
 mod samples;
 mod schema;

@@ -1,0 +1,120 @@
+//! The numbers that the page's script draws, as one block of JSON.
+//!
+//! Sizes are KiB: no page of memory is smaller. All text is cleaned here, and nothing in the block can end it.
+
+use lowtide_model::{Cycle, Growth, Report, Role, Signal};
+use serde_json::{Value, json};
+
+use super::clean;
+use crate::curve::{Curve, Row, SORTS};
+use crate::text::words;
+
+/// The block's content, safe to stand in a script element.
+pub fn block(report: &Report, curve: &Curve) -> String {
+    let json = data(report, curve).to_string();
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            // None of them can stand outside of a string, and in one they may be written so.
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", c as u32)),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+fn data(report: &Report, curve: &Curve) -> Value {
+    let times: Vec<Value> = curve.rows.iter().map(|row| seconds(row.t_s)).collect();
+    let floor = |role: &str, label: &str| {
+        let row = report.roles.iter().find(|row| row.role == role && (role.is_empty() || row.label == label));
+        row.map_or(0, |row| row.floor_bytes >> 10)
+    };
+    let roles: Vec<Value> = roles(curve)
+        .into_iter()
+        .map(|(at, role)| {
+            let (name, label) = (role.schema_name(), role.label());
+            let mut one = json!({"role": name, "label": label, "color": at, "floor": floor(name, label)});
+            for (sort, name) in SORTS.iter().enumerate() {
+                let sizes: Vec<u64> = curve.rows.iter().map(|row| row.sorts[at][sort] >> 10).collect();
+                if sizes.iter().any(|size| *size > 0) {
+                    one[*name] = sizes.into();
+                }
+            }
+            one
+        })
+        .collect();
+    let anon = match curve.signal {
+        Signal::AnonShmem => "anonymous memory",
+        Signal::RssOnly => "resident memory",
+        Signal::SystemOnly => "used memory of the machine",
+    };
+    let phases =
+        curve.phases.iter().map(|band| json!({"n": clean(&band.name), "a": seconds(band.start_s), "b": band.end_s.map(seconds)}));
+    let lives = curve.lives.iter().map(|life| json!({"p": life.pid, "a": seconds(life.start_s), "b": life.end_s.map(seconds)}));
+    let stops = curve
+        .stops
+        .iter()
+        .map(|stop| json!({"t": seconds(stop.t_s), "p": stop.pid, "pid": stop.pid, "w": stop.what, "ms": stop.ms}));
+    let limits = report.limits.iter().filter(|limit| limit.bytes > 0 && limit.name != "shm");
+    json!({
+        "t": times,
+        "roles": roles,
+        "floor": floor("", ""),
+        "words": {"anon": anon},
+        "phases": phases.collect::<Vec<_>>(),
+        "lives": lives.collect::<Vec<_>>(),
+        "stops": stops.collect::<Vec<_>>(),
+        "limits": limits.map(|limit| json!({"name": clean(&limit.name), "kib": limit.bytes >> 10})).collect::<Vec<_>>(),
+        "trend": trend(report),
+        "oom": oom(report),
+    })
+}
+
+/// The roles that have memory at any time, with where each stands in a row.
+pub fn roles(curve: &Curve) -> Vec<(usize, Role)> {
+    let has = |at: usize| curve.rows.iter().any(|row: &Row| row.sorts[at].iter().any(|size| *size > 0));
+    Role::ALL.into_iter().enumerate().filter(|(at, _)| has(*at)).collect()
+}
+
+/// Tenths are enough for a curve.
+fn seconds(s: f64) -> Value {
+    let tenths = (10.0 * s).round();
+    if tenths % 10.0 == 0.0 && tenths.abs() < 1e15 { json!((tenths / 10.0) as i64) } else { json!(tenths / 10.0) }
+}
+
+/// The growth that the verdict rests on, KiB per second.
+fn trend(report: &Report) -> Option<Value> {
+    let leak = report.leak()?;
+    let growth = leak.growth.as_ref().filter(|growth| growth.unit == "bytes" && growth.bytes_per_second.is_finite())?;
+    if leak.resource != "ram" && leak.resource != "shm" {
+        return None;
+    }
+    let [low, high] = per_second(growth)?;
+    let role = leak.process.as_ref().map_or("", |process| process.role);
+    Some(json!({"rate": growth.bytes_per_second / 1024.0, "low": low / 1024.0, "high": high / 1024.0, "role": role}))
+}
+
+/// The interval, bytes per second.
+fn per_second(growth: &Growth) -> Option<[f64; 2]> {
+    let base = match growth.per {
+        Cycle::Second => Some(growth.bytes_per_second),
+        Cycle::Step => growth.bytes_per_step,
+        Cycle::Cycle => growth.bytes_per_cycle,
+    }?;
+    let ends = growth.ci95.map(|end| end * growth.bytes_per_second / base);
+    ends.iter().all(|end| end.is_finite()).then_some(ends)
+}
+
+/// When it ends: seconds from the end of watching, and how high the low-water line is then.
+fn oom(report: &Report) -> Option<Value> {
+    let oom = report.forecast()?;
+    let seconds = oom.seconds.filter(|all| all.iter().all(|s| s.is_finite() && *s > 0.0))?;
+    // Years ahead are no picture.
+    if seconds[1] > 100.0 * report.duration_s.max(1.0) {
+        return None;
+    }
+    let spike = oom.numbers.get("spike").copied().filter(|spike| spike.is_finite() && *spike > 0.0).unwrap_or(0.0);
+    let text = format!("out of memory in {}", words::span(seconds[1]));
+    let top = (oom.limit_bytes as f64 - spike).max(0.0) / 1024.0;
+    Some(json!({"limit": clean(&oom.limit), "kib": oom.limit_bytes >> 10, "seconds": seconds, "top": top, "words": text}))
+}
