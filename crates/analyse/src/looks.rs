@@ -160,7 +160,7 @@ fn name_holder(series: &Series, grown: &Grown, finding: &mut Finding) {
     }
     let apart = Seconds(grown.seconds);
     let candidates = apart_from_one_another(&grown.holders);
-    let share = |holder: &HolderGrown| holder.bytes as f64 / expected;
+    let share = |holder: &HolderGrown| own(holder) as f64 / expected;
     let mut fitting = candidates.iter().filter(|holder| (MATERIAL..=PLAUSIBLE).contains(&share(holder)) && !holder.bounded);
     let Some(first) = fitting.next() else {
         finding.evidence.extend(unheld(grown, expected, &candidates));
@@ -178,7 +178,7 @@ fn name_holder(series: &Series, grown: &Grown, finding: &mut Finding) {
         "two looks {apart} apart: {}{} grew by {}, {:.0} % of what the process did in that time",
         first.name,
         if beside.is_empty() { String::new() } else { format!(" and {} more", beside.len()) },
-        Bytes(first.bytes.unsigned_abs()),
+        Bytes(own(first).unsigned_abs()),
         100.0 * all
     ));
     for holder in beside {
@@ -186,7 +186,7 @@ fn name_holder(series: &Series, grown: &Grown, finding: &mut Finding) {
             "beside it {} ({}) grew by {}",
             holder.name,
             holder.kind,
-            Bytes(holder.bytes.unsigned_abs())
+            Bytes(own(holder).unsigned_abs())
         ));
     }
     if finding.kind == Some(Kind::Anonymous)
@@ -209,7 +209,7 @@ fn blame(holder: &HolderGrown, grown: &Grown, explains: f64, finding: &mut Findi
         line: holder.line,
         kind: holder.kind.clone(),
         length: holder.len,
-        bytes_delta: holder.bytes,
+        bytes_delta: own(holder),
         seconds: grown.seconds,
         explains,
     });
@@ -220,16 +220,21 @@ fn blame(holder: &HolderGrown, grown: &Grown, explains: f64, finding: &mut Findi
 pub fn may_fill_up(run: &Analyser, series: &Series) -> bool {
     let Some(grown) = series.process.and_then(|id| run.looks().by_process.get(&id)) else { return false };
     let expected = series.judged.rate * grown.seconds;
-    let fits = |holder: &&HolderGrown| (MATERIAL..=PLAUSIBLE).contains(&(holder.bytes as f64 / expected));
+    let fits = |holder: &&HolderGrown| (MATERIAL..=PLAUSIBLE).contains(&(own(holder) as f64 / expected));
     let fitting: Vec<&HolderGrown> = apart_from_one_another(&grown.holders).into_iter().filter(fits).collect();
     let held = !mostly(grown, Sort::Native) && !mostly(grown, Sort::Holes);
     held && !series.copied && !fitting.is_empty() && fitting.iter().all(|holder| holder.bounded)
 }
 
+/// What it has more of in the process's own memory, bytes: what lies on a GPU is no part of the growth of RAM.
+fn own(holder: &HolderGrown) -> i64 {
+    holder.bytes.saturating_sub(holder.elsewhere)
+}
+
 /// Without those that another one holds: their bytes are in its own.
 fn apart_from_one_another(holders: &[HolderGrown]) -> Vec<&HolderGrown> {
     let mut apart: Vec<&HolderGrown> = Vec::new();
-    for holder in holders.iter().filter(|holder| holder.bytes > 0) {
+    for holder in holders.iter().filter(|holder| own(holder) > 0) {
         let within = |outer: &&&HolderGrown| holder.path.starts_with(&outer.path) || outer.path.starts_with(&holder.path);
         if !apart.iter().any(|outer| within(&outer)) {
             apart.push(holder);
@@ -255,24 +260,24 @@ fn unheld(grown: &Grown, expected: f64, candidates: &[&HolderGrown]) -> Vec<Stri
         said.push("it is free inside the allocator: holes, which nobody holds".to_owned());
     }
     // What comes and goes looks like growth at some moments: it is told as what it is.
-    let largest = candidates.first().map(|holder| (holder, holder.bytes as f64 / expected));
+    let largest = candidates.first().map(|holder| (holder, own(holder) as f64 / expected));
     match largest {
         Some((holder, share)) if holder.bounded && share >= BESIDE / 2.0 => said.push(format!(
             "{} grew by {}, but its source keeps it from growing for ever ({}), so that it is not named as the reason",
             holder.name,
-            Bytes(holder.bytes.unsigned_abs()),
+            Bytes(own(holder).unsigned_abs()),
             holder.why
         )),
         Some((holder, share)) if share > PLAUSIBLE => said.push(format!(
             "{} held {} more at the second look than at the first, which is more than the process grew by: it comes and goes, and \
              is not named as the reason",
             holder.name,
-            Bytes(holder.bytes.unsigned_abs())
+            Bytes(own(holder).unsigned_abs())
         )),
         Some((holder, share)) if share >= BESIDE / 2.0 => said.push(format!(
             "{} grew most, by {}: only {:.0} % of the growth, and not named as the reason",
             holder.name,
-            Bytes(holder.bytes.unsigned_abs()),
+            Bytes(own(holder).unsigned_abs()),
             100.0 * share
         )),
         _ => {}
@@ -286,7 +291,8 @@ fn mostly(grown: &Grown, sort: Sort) -> bool {
 }
 
 fn kind(object: &ObjectGrown) -> Kind {
-    match (object.device.is_empty(), object.grad_fn) {
+    // Of a tensor on a GPU, its Python object is all that is in RAM.
+    match (object.device != "cpu", object.grad_fn) {
         (true, _) => Kind::PythonObjects,
         (false, false) => Kind::Tensor,
         (false, true) => Kind::AutogradGraph,

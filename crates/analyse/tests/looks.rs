@@ -168,6 +168,30 @@ fn who_explains_the_growth_is_named() {
 }
 
 #[test]
+fn what_lies_on_a_gpu_is_no_part_of_the_growth_of_ram() {
+    // Samples moved to a device: 900 MiB there, 14 MiB of objects here.
+    let samples = HolderGrown {
+        elsewhere: (900.0 * MIB) as i64,
+        objects: vec![ObjectGrown {
+            kind: "torch.Tensor".into(),
+            device: "cuda:0".into(),
+            bytes_delta: (914.0 * MIB) as i64,
+            ..Default::default()
+        }],
+        ..holder("samples", 914.0)
+    };
+    let report = run(1.0, vec![samples.clone()], 0.0);
+    let finding = leak(&report);
+    let held = finding.holder.as_ref().expect("somebody");
+    assert_eq!((held.name.as_str(), held.bytes_delta), ("samples", (14.0 * MIB) as i64));
+    assert!((0.6..0.8).contains(&held.explains), "{held:?}");
+    assert_eq!((finding.kind, finding.objects[0].device.as_str()), (Some(Kind::PythonObjects), "cuda:0"));
+    // Nor does it explain any.
+    let all = HolderGrown { elsewhere: samples.bytes, ..samples };
+    assert_eq!(leak(&run(1.0, vec![all], 0.0)).holder, None);
+}
+
+#[test]
 fn a_look_changes_no_verdict() {
     let level = run(0.0, vec![holder("boxes", 15.0)], 0.0);
     assert_eq!(level.verdict, Verdict::NoLeak);

@@ -90,6 +90,9 @@ pub struct HolderGrown {
     pub len: Option<[u64; 2]>,
     /// More bytes held than before, with the storages of tensors and what their graphs keep.
     pub bytes: i64,
+    /// Those of them that are not in the process's own memory: on a GPU, or nowhere, as of a fake tensor.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub elsewhere: i64,
     /// What was added, most bytes first; at most [`MOST_OBJECTS`].
     #[serde(default)]
     pub objects: Vec<ObjectGrown>,
@@ -147,4 +150,8 @@ pub struct Site {
     /// What stands there.
     #[serde(default)]
     pub text: String,
+}
+
+fn is_zero(number: &i64) -> bool {
+    *number == 0
 }

@@ -7,8 +7,10 @@ use crate::native::classes::Classes;
 use crate::native::owners::{Owner, Owners};
 use crate::native::resident::Resident;
 use crate::native::window::Window;
+use crate::torch::dtype::{CPU, META};
 use crate::torch::graph::{Attribution, Graph};
-use crate::torch::{self, Finder, Layout, Tensor, Torch};
+use crate::torch::{self, Finder, Layout, Tensor, Torch, fake};
+use crate::walk::ObjectId;
 use lowtide_remote::{Error, Image, Process};
 use std::collections::{HashMap, HashSet};
 
@@ -54,9 +56,11 @@ impl Memory {
     }
 
     /// Counts the data of tensors to the Python objects that hold them, each storage once, and with it what their graphs alone
-    /// keep: what a list of losses costs is then what it holds. Wherever the data lies, on another device too.
-    pub fn count_tensors(&self, census: &mut Census) {
-        let Ok(torch) = &self.torch else { return };
+    /// keep: what a list of losses costs is then what it holds. Wherever the data lies, on another device too: those bytes that
+    /// are not in the process's own memory are given back by object.
+    pub fn count_tensors(&self, census: &mut Census) -> HashMap<ObjectId, u64> {
+        let mut elsewhere = HashMap::new();
+        let Ok(torch) = &self.torch else { return elsewhere };
         let graphs: HashMap<u64, u64> = self.graphs.held.iter().map(|held| (held.python, held.bytes + held.node_bytes)).collect();
         let held = torch.tensors.iter().filter(|tensor| tensor.held);
         let tensors: HashMap<u64, &Tensor> = held.filter_map(|tensor| Some((tensor.python?, tensor))).collect();
@@ -65,7 +69,27 @@ impl Memory {
             let address = census.objects().address(id);
             let Some(tensor) = tensors.get(&address) else { continue };
             let own = torch.storage(tensor).filter(|storage| counted.insert(storage.address)).map_or(0, |storage| storage.bytes);
+            if tensor.device.0 != CPU && own > 0 {
+                elsewhere.insert(id, own);
+            }
             census.enlarge(id, own.saturating_add(graphs.get(&address).copied().unwrap_or(0)));
+        }
+        elsewhere
+    }
+
+    /// Has fake tensors claim the devices that their Python objects name.
+    pub fn find_fakes(&mut self, census: &Census) {
+        let Ok(torch) = &mut self.torch else { return };
+        let meta = torch.tensors.iter_mut().filter(|tensor| tensor.device.0 == META);
+        let mut meta: HashMap<u64, &mut Tensor> = meta.filter_map(|tensor| Some((tensor.python?, tensor))).collect();
+        if meta.is_empty() {
+            return;
+        }
+        for id in census.objects().ids() {
+            let address = census.objects().address(id);
+            if let (Some(tensor), Some(class)) = (meta.get_mut(&address), census.kind(id)) {
+                tensor.claims = fake::claimed(census, class, address);
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 use lowtide_pyheap::native::window::Window;
 use lowtide_pyheap::torch::find::{Place, shipped};
 use lowtide_pyheap::torch::graph::Graph;
+use lowtide_pyheap::torch::groups::groups;
 use lowtide_pyheap::torch::{Layout, Storage, Tensor, Torch};
 use lowtide_remote::{Fake, Image};
 use proptest::prelude::*;
@@ -88,6 +89,30 @@ fn every_layout_is_read_by_its_offsets() {
                 assert_eq!(graph.before, [vec![1], vec![]]);
                 assert_eq!(graph.attribute(&torch).held[0].nodes, 2);
             }
+        }
+    }
+}
+
+#[test]
+fn a_tensor_is_on_the_device_whose_number_it_has() {
+    for layout in shipped() {
+        for (kind, index, name) in
+            [(0, -1, "cpu"), (1, 0, "cuda:0"), (1, 3, "cuda:3"), (12, 1, "xpu:1"), (13, 0, "mps:0"), (14, -1, "meta")]
+        {
+            let mut bytes = memory(&layout, &[2, 3]);
+            let at = (TENSOR + layout.device - BASE) as usize;
+            bytes[at..at + 2].copy_from_slice(&[kind, i8::to_le_bytes(index)[0]]);
+            let image = image(bytes);
+            let torch = torch(&image, &layout).unwrap();
+            let groups = groups(&torch);
+            assert_eq!(
+                (groups[0].kind.device.as_str(), groups[0].kind.fake, groups[0].bytes),
+                (name, false, 4096),
+                "{}",
+                layout.torch
+            );
+            // Only what is on the CPU is memory of the process.
+            assert_eq!(torch.stretches().len(), usize::from(name == "cpu"), "{name} {}", layout.torch);
         }
     }
 }

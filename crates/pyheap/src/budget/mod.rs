@@ -91,7 +91,7 @@ pub struct Budget {
     pub total: u64,
     /// Bytes of tensors on the CPU that are shared with other processes, of a file, or never touched.
     pub elsewhere: u64,
-    /// Bytes of storages on other devices, by device.
+    /// Bytes of storages on other devices, by device; what fake tensors claim stands apart, as `cuda:0 (fake)`.
     pub devices: BTreeMap<String, BTreeMap<Part, u64>>,
 }
 
@@ -157,7 +157,11 @@ fn storages(torch: &Torch, saved: &HashSet<u64>, objects: &Objects) -> Vec<(u64,
             Part::NativeTensors if saved.contains(&tensor.address) => Part::Graph,
             part => part,
         };
-        let entry = parts.entry(storage).or_insert_with(|| (part, dtype::device(tensor.device)));
+        let device = || match tensor.claims {
+            Some(claimed) => format!("{} (fake)", dtype::device(claimed)),
+            None => dtype::device(tensor.device),
+        };
+        let entry = parts.entry(storage).or_insert_with(|| (part, device()));
         entry.0 = entry.0.min(part);
     }
     let unseen = torch.storages.keys().filter(|storage| !parts.contains_key(storage));

@@ -75,6 +75,11 @@ const DEVICES: [&str; 21] = [
     "privateuseone",
 ];
 
+/// The number of the device in the process's own memory.
+pub const CPU: i8 = 0;
+/// That of the one on which nothing has data.
+pub const META: i8 = 14;
+
 /// Bytes of one element; `None` where the number is not known.
 pub fn size(dtype: u16) -> Option<u64> {
     TYPES.get(usize::from(dtype)).map(|(_, size)| *size)
@@ -111,7 +116,7 @@ mod tests {
         assert_eq!(device((0, -1)), "cpu");
         assert_eq!(device((0, 0)), "cpu");
         assert_eq!(device((1, 3)), "cuda:3");
-        assert_eq!(device((14, 0)), "meta");
+        assert_eq!((device((META, 0)), device((CPU, -1))), ("meta".into(), "cpu".into()));
         assert_eq!(device((99, 0)), "unknown:0");
     }
 }

@@ -115,6 +115,7 @@ mod tests {
             requires_grad: true,
             grad_fn: false,
             python: true,
+            fake: false,
         };
         Group { kind, count: 1, bytes: 131_072, example: 0 }
     }

@@ -12,8 +12,10 @@ pub struct Kind {
     pub dtype: String,
     /// Sizes.
     pub shape: Vec<i64>,
-    /// As torch writes it.
+    /// As torch writes it; of a fake tensor what it claims.
     pub device: String,
+    /// Whether it is a fake one, of which nothing lies on that device.
+    pub fake: bool,
     /// Whether gradients are to be computed.
     pub requires_grad: bool,
     /// Whether they drag a graph along.
@@ -61,7 +63,8 @@ impl Kind {
         Kind {
             dtype: dtype::name(tensor.dtype),
             shape: tensor.shape.clone(),
-            device: dtype::device(tensor.device),
+            device: dtype::device(tensor.claims.unwrap_or(tensor.device)),
+            fake: tensor.claims.is_some(),
             requires_grad: tensor.requires_grad,
             grad_fn: tensor.grad_fn.is_some(),
             python: tensor.held,

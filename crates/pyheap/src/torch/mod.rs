@@ -5,6 +5,7 @@
 
 pub mod calibrate;
 pub mod dtype;
+pub mod fake;
 pub mod filter;
 pub mod find;
 pub mod graph;

@@ -32,6 +32,8 @@ pub struct Tensor {
     pub dtype: u16,
     /// Type of its device (`c10::DeviceType`) and its index, -1 where the type has one device only.
     pub device: (i8, i8),
+    /// The device that a fake tensor claims to lie on; nothing of it lies there.
+    pub claims: Option<(i8, i8)>,
     /// Whether gradients are to be computed: asked for, or made by a node.
     pub requires_grad: bool,
     /// The node that made it.
@@ -91,6 +93,7 @@ impl Tensor {
             elements,
             dtype,
             device: (device[0] as i8, device[1] as i8),
+            claims: None,
             requires_grad: false,
             grad_fn: None,
             grad: None,

@@ -122,6 +122,9 @@ fn notes(memory: &Memory) -> Vec<String> {
 fn tensor_name(kind: &Kind) -> String {
     let shape: Vec<String> = kind.shape.iter().map(ToString::to_string).collect();
     let mut text = format!("{} [{}] {}", kind.dtype, shape.join(", "), kind.device);
+    if kind.fake {
+        text.push_str(", fake");
+    }
     if kind.grad_fn {
         text.push_str(", with its graph");
     } else if kind.requires_grad {
@@ -197,6 +200,7 @@ pub fn json(view: &MemoryView, path: impl Fn(&lowtide_pyheap::Path) -> Value) ->
         "tensor_bytes_elsewhere": view.budget.elsewhere,
         "tensors": view.groups.iter().map(|group| json!({
             "dtype": group.kind.dtype, "shape": group.kind.shape, "device": group.kind.device,
+            "fake": group.kind.fake,
             "requires_grad": group.kind.requires_grad, "grad_fn": group.kind.grad_fn, "python": group.kind.python,
             "count": group.count, "bytes": group.bytes,
         })).collect::<Vec<_>>(),

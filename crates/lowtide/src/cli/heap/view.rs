@@ -68,6 +68,7 @@ pub fn view(look: &mut Look, before: Option<&Summary>, wanted: &Wanted) -> View 
         growth
     });
     let memory = look.memory.as_mut().map(|found| {
+        found.find_fakes(&look.census);
         let budget = lowtide_pyheap::budget::budget(found, Some(&look.census));
         memory::view(found, budget, &look.census, &wanted.tensor, top)
     });

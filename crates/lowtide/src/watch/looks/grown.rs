@@ -46,20 +46,21 @@ impl Before {
     }
 }
 
-/// What grew since then. `seconds`: how long ago that is.
+/// What grew since then. `elsewhere`: bytes of objects that are not in the process's own memory; `seconds`: how long ago that is.
 pub fn grown(
     sources: &Sources,
     census: &Census,
     memory: Option<&Memory>,
+    elsewhere: &HashMap<ObjectId, u64>,
     budget: Option<&Budget>,
     before: &Before,
     seconds: f64,
 ) -> Grown {
     let mut growth = census.growth_since(&before.summary);
     growth.holders.truncate(MOST_HOLDERS);
-    let objects = added(census, memory, &growth.holders);
+    let added = added(census, memory, elsewhere, &growth.holders);
     let culprits = culprits(sources, census, memory, &growth.holders);
-    let holders = culprits.iter().zip(objects).map(|(culprit, objects)| holder(culprit, objects, sources)).collect();
+    let holders = culprits.iter().zip(added).map(|(culprit, added)| holder(culprit, added, sources)).collect();
     let (mut total, mut parts) = (0, Vec::new());
     if let Some(budget) = budget.filter(|_| before.total > 0) {
         let unknown = memory.is_some_and(|memory| matches!(memory.torch, Err(torch::Error::Layout { .. })));
@@ -96,7 +97,8 @@ fn sort(part: Part) -> Sort {
     }
 }
 
-fn holder(culprit: &Culprit, objects: Vec<ObjectGrown>, sources: &Sources) -> HolderGrown {
+fn holder(culprit: &Culprit, added: Added, sources: &Sources) -> HolderGrown {
+    let Added { objects, elsewhere } = added;
     let growth = &culprit.holder;
     let (file, line) = match &growth.path.root {
         Place::Module { file, .. } => (file.clone().unwrap_or_default(), None),
@@ -113,6 +115,7 @@ fn holder(culprit: &Culprit, objects: Vec<ObjectGrown>, sources: &Sources) -> Ho
         kind: growth.kind.clone(),
         len: growth.len.map(|(before, now)| [before, now]),
         bytes: growth.bytes,
+        elsewhere,
         objects,
         site: culprit.site.as_ref().and_then(|statement| site(statement, sources)),
         opens: culprit.opens.unwrap_or_default().to_owned(),
@@ -160,8 +163,14 @@ fn name(path: &Path) -> String {
     text
 }
 
+/// What was added to a holder, and how many bytes of it are not in the process's own memory.
+struct Added {
+    objects: Vec<ObjectGrown>,
+    elsewhere: i64,
+}
+
 /// For each holder, what was added to it.
-fn added(census: &Census, memory: Option<&Memory>, holders: &[HolderGrowth]) -> Vec<Vec<ObjectGrown>> {
+fn added(census: &Census, memory: Option<&Memory>, elsewhere: &HashMap<ObjectId, u64>, holders: &[HolderGrowth]) -> Vec<Added> {
     let below = below(census, holders);
     let torch = memory.and_then(|memory| memory.torch.as_ref().ok());
     let tensors: HashMap<u64, &Tensor> = torch
@@ -171,21 +180,26 @@ fn added(census: &Census, memory: Option<&Memory>, holders: &[HolderGrowth]) -> 
         .filter_map(|tensor| Some((tensor.python?, tensor)))
         .collect();
     let mut kinds: Vec<Kinds> = vec![HashMap::new(); holders.len()];
+    let mut apart = vec![0i64; holders.len()];
     for (id, holder) in census.objects().ids().zip(&below).filter_map(|(id, holder)| Some((id, (*holder)?))) {
         let Some(kinds) = kinds.get_mut(usize::from(holder)) else { continue };
+        if let (Some(apart), Some(bytes)) = (apart.get_mut(usize::from(holder)), elsewhere.get(&id)) {
+            *apart = apart.saturating_add(i64::try_from(*bytes).unwrap_or(i64::MAX));
+        }
         let (object, shape) = described(census, id, &tensors);
         let sum = kinds.entry(object).or_default();
         let size = i64::try_from(census.objects().size(id)).unwrap_or(i64::MAX);
         (sum.0, sum.1) = (sum.0 + 1, sum.1.saturating_add(size));
         *sum.2.entry(shape).or_default() += 1;
     }
-    kinds.into_iter().zip(holders).map(|(kinds, holder)| largest(kinds, holder.bytes)).collect()
+    let holders = kinds.into_iter().zip(apart).zip(holders);
+    holders.map(|((kinds, apart), holder)| largest(kinds, apart, holder.bytes)).collect()
 }
 
 type Kinds = HashMap<ObjectGrown, (i64, i64, HashMap<Vec<i64>, i64>)>;
 
 /// Those that make up most of what a holder has more. Where all that it holds was counted, it is taken in proportion.
-fn largest(kinds: Kinds, bytes: i64) -> Vec<ObjectGrown> {
+fn largest(kinds: Kinds, elsewhere: i64, bytes: i64) -> Added {
     let all: i64 = kinds.values().map(|(_, size, _)| *size).fold(0, i64::saturating_add);
     let part = if all > 0 { (bytes as f64 / all as f64).clamp(0.0, 1.0) } else { 0.0 };
     let mut objects: Vec<ObjectGrown> = kinds
@@ -199,7 +213,7 @@ fn largest(kinds: Kinds, bytes: i64) -> Vec<ObjectGrown> {
         .collect();
     objects.sort_by(|a, b| b.bytes_delta.cmp(&a.bytes_delta).then_with(|| a.kind.cmp(&b.kind)));
     objects.truncate(MOST_OBJECTS);
-    objects
+    Added { objects, elsewhere: (elsewhere as f64 * part).round() as i64 }
 }
 
 /// What sort of object it is, and its shape.

@@ -199,13 +199,14 @@ fn told(
     before: Option<(Arc<Before>, f64)>,
     pause: Duration,
 ) -> Taken {
-    let parts = memory.as_mut().map(|memory| budget::budget(memory, Some(&census)));
+    let parts = memory.as_mut().map(|memory| {
+        memory.find_fakes(&census);
+        budget::budget(memory, Some(&census))
+    });
     // What became another program begins anew; with and without what tensors have cannot be compared.
     let before = before.filter(|(before, _)| before.is_of(&census));
     let alike = before.as_ref().is_none_or(|(before, _)| before.has_tensors());
-    if let Some(memory) = memory.as_ref().filter(|_| alike) {
-        memory.count_tensors(&mut census);
-    }
+    let elsewhere = memory.as_ref().filter(|_| alike).map(|memory| memory.count_tensors(&mut census)).unwrap_or_default();
     let unknown = memory.as_ref().is_some_and(|memory| matches!(memory.torch, Err(TorchError::Layout { .. })));
     let unknown = unknown.then_some(
         "storages of tensors: this build of torch is not known here; `lowtide heap PID` learns it once, and looks see them then",
@@ -215,7 +216,9 @@ fn told(
     );
     let blind = unknown.or(hurried).map(str::to_owned);
     let (grown, before) = match before {
-        Some((before, seconds)) => (Some(grown(sources, &census, memory.as_ref(), parts.as_ref(), &before, seconds)), None),
+        Some((before, seconds)) => {
+            (Some(grown(sources, &census, memory.as_ref(), &elsewhere, parts.as_ref(), &before, seconds)), None)
+        }
         None => (None, Some(Arc::new(Before::of(&census, parts.as_ref(), memory.is_some())))),
     };
     Taken { pause, objects: census.objects().len() as u64, grown, before, blind, cpu_s: 0.0 }
