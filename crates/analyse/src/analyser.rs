@@ -337,6 +337,10 @@ impl Analyser {
         &self.looks
     }
 
+    pub(crate) fn gpus(&self) -> &Gpus {
+        &self.gpus
+    }
+
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }

@@ -14,6 +14,7 @@ mod analyser;
 mod ask;
 mod blocks;
 pub mod compare;
+pub mod curves;
 mod cut;
 pub mod excursion;
 mod explain;

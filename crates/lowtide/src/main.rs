@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Command::Attach(args) => cli::attach::attach(args),
         Command::Heap(args) => cli::heap::heap(&args),
         Command::Report(args) => cli::report::report(args),
+        Command::Live(args) => cli::live::live(&args),
         Command::Compare(args) => cli::compare::compare(&args),
         Command::Doctor(args) => cli::doctor::doctor(&args),
         Command::Check(args) => cli::check::check(&args),

@@ -75,6 +75,14 @@ pub fn newest() -> Option<PathBuf> {
     newest_in(&state_folder(|name| env::var_os(name))?)
 }
 
+/// Recordings of this user that still exist, the newest first.
+#[must_use]
+pub fn recent() -> Vec<PathBuf> {
+    let state = state_folder(|name| env::var_os(name));
+    let all = state.map_or_else(Vec::new, |state| remembered(&state));
+    all.into_iter().rev().filter(|path| path.is_file()).collect()
+}
+
 /// As [`remember_newest`], in a given state folder.
 pub fn remember_newest_in(state: &Path, recording: &Path) -> Result<(), RecordError> {
     let recording = std::path::absolute(recording).map_err(RecordError::io("find the folder of", recording))?;

@@ -59,3 +59,57 @@ pub fn text(report: &Report, options: &TextOptions) -> String {
     rest::warnings(&mut page, report);
     page.finish()
 }
+
+/// A part of the text, for a screen that shows one at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The verdict, and when memory ends.
+    Answer,
+    /// Where it grows, what, who holds it, what proves it, and what was weighed.
+    Evidence,
+    /// The process tree and memory by role.
+    Processes,
+    /// Phases, epochs, rounds and nodes.
+    Steps,
+    /// Limits, how closely it was watched, what could not be seen.
+    Rest,
+}
+
+/// One part of [`text`], laid out in the same way.
+#[must_use]
+pub fn part(report: &Report, part: Part, options: &TextOptions) -> String {
+    let mut page = Page::new(options.width.max(40), options.color);
+    let verbose = options.verbose;
+    match part {
+        Part::Answer => {
+            head::verdict(&mut page, report);
+            head::end_of_memory(&mut page, report);
+        }
+        Part::Evidence => {
+            head::blame(&mut page, report, verbose);
+            head::also(&mut page, report, verbose);
+            rest::hypotheses(&mut page, report);
+        }
+        Part::Processes => {
+            tables::processes(&mut page, report, verbose);
+            tables::roles(&mut page, report);
+        }
+        Part::Steps => {
+            phases::table(&mut page, report, verbose);
+            epochs::table(&mut page, report, verbose);
+            nodes::table(&mut page, report, verbose);
+        }
+        Part::Rest => {
+            head::seen(&mut page, report, verbose);
+            rest::limits(&mut page, report, verbose);
+            rest::warnings(&mut page, report);
+        }
+    }
+    page.finish()
+}
+
+/// Foreign text with everything escaped that is not plainly visible, cut in its middle to at most so many columns.
+#[must_use]
+pub fn short(text: &str, columns: usize) -> String {
+    page::cut(text, columns)
+}

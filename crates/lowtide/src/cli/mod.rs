@@ -7,6 +7,7 @@ pub mod compare;
 pub mod demo;
 pub mod doctor;
 pub mod heap;
+pub mod live;
 pub mod report;
 pub mod run;
 
@@ -40,6 +41,8 @@ pub enum Command {
     Heap(heap::Args),
     /// Judge a file: a recording, or measurements of another tool
     Report(report::Args),
+    /// Show a run while it goes on, on a screen of its own
+    Live(live::Args),
     /// Hold a run against an earlier one: did the fix work, and what does it cost
     Compare(compare::Args),
     /// Say what can be seen on this machine, and what to do about what cannot

@@ -1,0 +1,221 @@
+//! `lowtide live`: a screen beside a run, or on a recording.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use lowtide_analyse::Analyser;
+use lowtide_live::{Board, Screen, Status, View, plain};
+use lowtide_model::{Event, Report};
+use lowtide_record::{Follower, place};
+
+use crate::exit::{self, Failure};
+use crate::explain::explain;
+use crate::input::Source;
+use crate::target::{Mask, wait_for};
+use crate::terminal;
+
+/// What ends the screen.
+const ENOUGH: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+/// News is looked for this often, and keys are waited for as long.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// The report is made anew this often at most, and never for more than a twentieth of the time.
+const REPORT_EVERY: Duration = Duration::from_secs(1);
+const REPORT_SHARE: u32 = 20;
+/// A recording that nothing was written to for so long, and for three intervals, is silent. Seconds.
+const SILENT_S: f64 = 10.0;
+/// Lines of a frame for `--once` where LINES does not tell.
+const LINES: u16 = 24;
+
+/// Show a run while it goes on, on a screen of its own.
+///
+/// Follows the newest run, a named recording, or the run that a process is the first one of; shows any other file that
+/// `lowtide report` reads as it stands. `?` lists the keys; to leave the screen leaves the run alone.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A process that is watched, or a file (default: the newest run)
+    #[arg(value_name = "PID|FILE")]
+    what: Option<PathBuf>,
+    /// Print one frame as plain text, COLUMNS x LINES, and end
+    #[arg(long)]
+    once: bool,
+    /// The view to begin with, as its key
+    #[arg(long, value_name = "1..7", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=7))]
+    view: u8,
+    /// What a column of a CSV is: time=elapsed:ms, memory=rss_mb:MB, pid=2
+    #[arg(long = "column", value_name = "KIND=NAME[:UNIT]")]
+    columns: Vec<String>,
+}
+
+/// Shows.
+pub fn live(args: &Args) -> Result<u8, Failure> {
+    let stdout = std::io::stdout();
+    let terminal = stdout.is_terminal() && std::io::stdin().is_terminal();
+    if !args.once && !terminal {
+        return Err(Failure::usage("live needs a terminal; `lowtide live --once` prints one frame"));
+    }
+    let path = recording_of(args.what.as_deref())?;
+    let mut feed = Feed::of(&path, &args.columns)?;
+    let mut board = Board::new(&name_of(&path), terminal::color(&stdout));
+    board.view = View::ALL[usize::from(args.view) - 1];
+    if args.once {
+        while feed.read()? {}
+        feed.put_on(&mut board);
+        let width = u16::try_from(terminal::width(&stdout)).unwrap_or(80);
+        let lines = std::env::var("LINES").ok().and_then(|lines| lines.trim().parse().ok()).unwrap_or(LINES);
+        // A reader that closes the pipe early has read enough.
+        let _ = stdout.lock().write_all(plain(&board, width, lines.clamp(8, 400)).as_bytes());
+        return Ok(exit::DONE);
+    }
+    // Blocked and waited for, so that the terminal is given back whatever asks us to end.
+    Mask::block_these(&ENOUGH);
+    let broke = |error: std::io::Error| Failure::cannot(format!("cannot use the terminal: {error}"));
+    let mut screen = Screen::open().map_err(broke)?;
+    screen.show(&board).map_err(broke)?;
+    follow(&mut screen, &mut board, &mut feed, &broke)?;
+    Ok(exit::DONE)
+}
+
+fn follow(
+    screen: &mut Screen,
+    board: &mut Board,
+    feed: &mut Feed,
+    broke: &dyn Fn(std::io::Error) -> Failure,
+) -> Result<(), Failure> {
+    let (mut reported, mut took) = (None::<Instant>, Duration::ZERO);
+    let mut fresh = true;
+    loop {
+        let reading = match feed.read() {
+            Ok(more) => more,
+            // What was seen until then stays.
+            Err(failure) => {
+                feed.broken = Some(failure.text);
+                false
+            }
+        };
+        fresh |= reading;
+        let due = reported.is_none_or(|at| at.elapsed() >= REPORT_EVERY.max(took * REPORT_SHARE));
+        let mut anew = false;
+        if fresh && due && !reading {
+            let begun = Instant::now();
+            feed.put_on(board);
+            (reported, took, fresh, anew) = (Some(Instant::now()), begun.elapsed(), false, true);
+        } else if reported.is_some() {
+            let status = feed.status(&board.report);
+            anew = board.status != status;
+            board.status = status;
+        }
+        let longest = if reading { Duration::ZERO } else { LOOK_EVERY };
+        match screen.wait(board, longest).map_err(broke)? {
+            None => return Ok(()),
+            Some(keys) => anew |= keys,
+        }
+        if wait_for(&ENOUGH, Duration::ZERO).is_some() {
+            return Ok(());
+        }
+        if anew {
+            screen.show(board).map_err(broke)?;
+        }
+    }
+}
+
+/// Where events come from.
+struct Feed {
+    path: PathBuf,
+    /// `None` for what does not grow: a file of another tool.
+    follower: Option<Follower>,
+    analyser: Analyser,
+    /// The report of what does not grow.
+    still: Option<Report>,
+    interval_s: f64,
+    ended: bool,
+    /// Why nothing more can be read.
+    broken: Option<String>,
+}
+
+impl Feed {
+    fn of(path: &Path, columns: &[String]) -> Result<Self, Failure> {
+        let mut start = Vec::new();
+        let read =
+            std::fs::File::open(path).and_then(|file| std::io::Read::read_to_end(&mut std::io::Read::take(file, 8), &mut start));
+        read.map_err(|error| Failure::cannot(format!("cannot read {}: {error}", path.display())))?;
+        let mut feed = Self {
+            path: path.to_owned(),
+            follower: None,
+            analyser: Analyser::new(),
+            still: None,
+            interval_s: 0.0,
+            ended: false,
+            broken: None,
+        };
+        if lowtide_record::is_recording(&start) {
+            feed.follower = Some(Follower::open(path).map_err(|error| Failure::cannot(error.to_string()))?);
+        } else {
+            let analysed = Source::open(path)?.analyse(columns)?;
+            (feed.analyser, feed.still, feed.ended) = (analysed.analyser, Some(analysed.judged.report), true);
+        }
+        Ok(feed)
+    }
+
+    /// Reads on; whether something came, so that there may be more.
+    fn read(&mut self) -> Result<bool, Failure> {
+        let Some(follower) = self.follower.as_mut().filter(|_| self.broken.is_none()) else { return Ok(false) };
+        let events = follower.poll().map_err(|error| Failure::cannot(error.to_string()))?;
+        for event in &events {
+            match event {
+                Event::Start(info) => self.interval_s = info.interval_s,
+                Event::End(_) => self.ended = true,
+                _ => {}
+            }
+            self.analyser.push(event);
+        }
+        Ok(!events.is_empty())
+    }
+
+    fn put_on(&self, board: &mut Board) {
+        board.report = self.still.clone().unwrap_or_else(|| {
+            let mut report = self.analyser.report();
+            explain(&mut report);
+            report
+        });
+        board.curves = self.analyser.curves();
+        board.status = self.status(&board.report);
+    }
+
+    fn status(&self, report: &Report) -> Status {
+        if let Some(broken) = &self.broken {
+            return Status::Ended(broken.clone());
+        }
+        if self.ended {
+            return Status::Ended(report.run.ended.clone());
+        }
+        let written = std::fs::metadata(&self.path).and_then(|meta| meta.modified()).ok();
+        let silent = written.and_then(|time| time.elapsed().ok()).map_or(0.0, |age| age.as_secs_f64());
+        // Told by steps, so that not every look draws a frame.
+        if silent > SILENT_S.max(3.0 * self.interval_s) { Status::Silent(silent as u64 / 5 * 5) } else { Status::Running }
+    }
+}
+
+/// The newest recording, the one of a process, or a file.
+fn recording_of(what: Option<&Path>) -> Result<PathBuf, Failure> {
+    let Some(what) = what else {
+        return place::newest()
+            .ok_or_else(|| Failure::cannot("there is no recording yet; make one with `lowtide run -- CMD`, or name a file"));
+    };
+    let pid: Option<u32> = what.to_str().and_then(|text| text.parse().ok());
+    let Some(pid) = pid.filter(|_| !what.exists()) else { return Ok(what.to_owned()) };
+    let of_pid = |path: &PathBuf| {
+        let first = lowtide_record::stream(path).ok().and_then(|mut events| events.next()).and_then(Result::ok);
+        matches!(first, Some(Event::Start(info)) if info.root_pid == pid)
+    };
+    place::recent().into_iter().find(of_pid).ok_or_else(|| {
+        Failure::cannot(format!(
+            "no recording of process {pid} is known; `lowtide attach {pid}` in another terminal makes one, and `lowtide live {pid}` shows it"
+        ))
+    })
+}
+
+/// What to call it: the file's name alone.
+fn name_of(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}

@@ -1,0 +1,38 @@
+//! `live` where there is no terminal: one frame, or a word about what is missing.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::path::Path;
+
+use common::{lowtide, output, run, text};
+
+#[test]
+fn one_frame_of_the_newest_run_and_of_any_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = output(lowtide(folder.path()).args(["live", "--once"]));
+    assert_eq!(none.status.code(), Some(3), "{}", text(&none.stdout));
+    output(&mut run(folder.path(), &["sh", "-c", "sleep 0.3; exit 2"]));
+    let newest = output(lowtide(folder.path()).args(["live", "--once"]).env("COLUMNS", "80").env("LINES", "24"));
+    let frame = text(&newest.stdout);
+    assert_eq!(frame.lines().count(), 24, "{frame}{}", text(&newest.stderr));
+    assert!(frame.lines().next().unwrap().ends_with("over: exit 2"), "{frame}");
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../zoo/traces/10_val_lists.leak.csv");
+    let foreign = output(lowtide(folder.path()).args(["live", "--once", "--view", "2"]).arg(trace));
+    assert!(text(&foreign.stdout).contains("trainer"), "{}", text(&foreign.stdout));
+}
+
+#[test]
+fn what_cannot_be_shown_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, code, said) in [
+        (vec!["live"], 2, "needs a terminal"),
+        (vec!["live", "--once", "nowhere.lowtide"], 3, "nowhere.lowtide"),
+        (vec!["live", "--once", "4294967295"], 3, "no recording of process 4294967295"),
+        (vec!["live", "--once", "--view", "9"], 2, "9"),
+    ] {
+        let done = output(lowtide(folder.path()).args(&arguments));
+        assert_eq!(done.status.code(), Some(code), "{arguments:?}");
+        assert!(text(&done.stderr).contains(said), "{arguments:?}: {}", text(&done.stderr));
+    }
+}
