@@ -8,7 +8,7 @@ use lowtide_model::{
 };
 
 use crate::forecast::Limits;
-use crate::gpu::Gpus;
+use crate::gpu::{self, Gpus};
 use crate::growth::{Assessment, assess};
 use crate::judge::Ask;
 use crate::looks::Looks;
@@ -85,6 +85,7 @@ impl Analyser {
             }
             Event::Mark(mark) => {
                 self.marks.push(mark);
+                self.gpus.mark(mark);
                 if let MarkKind::Answer(Answer { request: Request::Trim, value: Some(bytes), pause_us, .. }) = mark.what
                     && bytes >= TRIMMED
                 {
@@ -181,10 +182,11 @@ impl Analyser {
             roles: roles::roles(self, assessment),
             expectations: Vec::new(),
             limits: self.limits.all().into_iter().chain(self.gpus.limits()).collect(),
+            gpus: gpu::rows(self),
             cycles: watched.filter(|j| j.excursions.period_s > 0.0).map_or(0, |j| j.excursions.count as u64),
             duration_s: (self.last_s - self.first_s).max(0.0),
             detectable_bytes_per_second: self.detectable(assessment),
-            more_seconds_needed: if verdict == Verdict::Undecided { more_seconds(assessment) } else { 0.0 },
+            more_seconds_needed: if verdict == Verdict::Undecided { self.more_seconds(assessment) } else { 0.0 },
             progress: self.marks.progress(&who),
             phases: self.marks.phases(&who),
             epochs: self.marks.epochs(&who),
@@ -198,6 +200,16 @@ impl Analyser {
         };
         report.summary = summary::sentence(&report);
         report
+    }
+
+    /// How much longer until a verdict, of host memory and of GPUs.
+    fn more_seconds(&self, assessment: &Assessment) -> f64 {
+        let gpu = gpu::verdict(self).map_or(0.0, |(_, more_s)| more_s);
+        if explain::host_verdict(self, assessment) == Verdict::Undecided {
+            more_seconds(assessment).max(gpu)
+        } else {
+            gpu.max(1.0)
+        }
     }
 
     /// The smallest steady growth that would have been found in the process to watch, bytes per second.

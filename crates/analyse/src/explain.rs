@@ -3,6 +3,7 @@
 use lowtide_model::{Bytes, Class, Cycle, Finding, Growth, Kind, ProcId, ProcessRef, Role, Seconds, Signal, Verdict};
 
 use crate::analyser::Analyser;
+use crate::gpu;
 use crate::growth::{Assessment, Series};
 use crate::judge::{Judged, Outcome};
 use crate::looks;
@@ -14,8 +15,20 @@ pub const WORTH_A_LINE: f64 = 16.0 * 1024.0 * 1024.0;
 /// Nor are they below this share of the floor.
 pub const WORTH_A_SHARE: f64 = 0.05;
 
-/// The verdict by what grows and what is open.
+/// The verdict on host memory and GPUs together.
 pub fn verdict(run: &Analyser, assessment: &Assessment) -> Verdict {
+    let host = host_verdict(run, assessment);
+    match gpu::verdict(run).map(|(verdict, _)| verdict) {
+        None => host,
+        Some(gpu) => [Verdict::Leak, Verdict::LikelyLeak, Verdict::Undecided]
+            .into_iter()
+            .find(|verdict| host == *verdict || gpu == *verdict)
+            .unwrap_or(Verdict::NoLeak),
+    }
+}
+
+/// The verdict on host memory, by what grows and what is open.
+pub fn host_verdict(run: &Analyser, assessment: &Assessment) -> Verdict {
     let growing = assessment.growing();
     if growing.iter().any(|s| s.judged.outcome == Outcome::Leaking && !weak(run, s)) {
         return Verdict::Leak;
@@ -38,6 +51,15 @@ fn weak(run: &Analyser, series: &Series) -> bool {
 /// All findings about memory, the one that matters most first.
 pub fn findings(run: &Analyser, assessment: &Assessment) -> Vec<Finding> {
     let mut findings = grouped(&assessment.growing()).iter().map(|group| growth(run, assessment, group)).collect::<Vec<_>>();
+    let of_gpus = gpu::findings(run);
+    // What grows comes first, host memory before GPUs unless those are full sooner.
+    let (growing, others): (Vec<Finding>, Vec<Finding>) = of_gpus.into_iter().partition(Finding::grows);
+    let end_s =
+        |finding: &Finding| finding.oom.as_ref().and_then(|oom| oom.seconds).map_or(f64::INFINITY, |[_, middle, _]| middle);
+    let sooner = growing.iter().any(|gpu| findings.first().is_none_or(|host| end_s(gpu) < end_s(host)));
+    let at = if sooner { 0 } else { findings.len() };
+    findings.splice(at..at, growing);
+    findings.extend(others);
     findings.extend(stopped(run, assessment));
     findings.extend(excursions(run, assessment));
     marks::late_gc::name(run, &mut findings);

@@ -3,6 +3,7 @@
 use lowtide_model::{Bytes, Hypothesis, HypothesisState, Kind, Rate, Role, Seconds};
 
 use crate::analyser::Analyser;
+use crate::gpu;
 use crate::growth::{Assessment, Series};
 use crate::judge::Outcome;
 
@@ -25,6 +26,7 @@ pub fn weigh(run: &Analyser, assessment: &Assessment) -> Vec<Hypothesis> {
     }
     let mut all = vec![first, workers(run, assessment), spikes(assessment)];
     all.extend([copies(run, assessment), processes(run, assessment), outside(run, assessment)].into_iter().flatten());
+    all.extend(gpu::hypothesis(run));
     // An undecided report must say what it is undecided about.
     if assessment.growing().is_empty()
         && all.iter().all(|h| h.state != HypothesisState::Open)

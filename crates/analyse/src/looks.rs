@@ -92,6 +92,27 @@ pub fn complete(run: &Analyser, group: &[&Series], finding: &mut Finding) {
     }
 }
 
+/// Names who holds the tensors of a GPU that became more, by `rate` bytes per second.
+pub fn complete_on_gpu(run: &Analyser, process: ProcId, rate: f64, finding: &mut Finding) {
+    let Some(grown) = run.looks().by_process.get(&process) else { return };
+    let share = |holder: &HolderGrown| holder.elsewhere as f64 / (rate * grown.seconds);
+    let fits = |holder: &&HolderGrown| !holder.bounded && (MATERIAL..=PLAUSIBLE).contains(&share(holder));
+    // Of those that hold one another, the one nearest to the tensors.
+    let nearest = grown.holders.iter().filter(fits).max_by_key(|holder| (holder.elsewhere, holder.path.len()));
+    let Some(holder) = nearest else { return };
+    finding.evidence.push(format!(
+        "two looks {} apart: {} grew by {} on the GPU, {:.0} % of what became more there in that time",
+        Seconds(grown.seconds),
+        holder.name,
+        Bytes(holder.elsewhere.unsigned_abs()),
+        100.0 * share(holder)
+    ));
+    blame(holder, grown, share(holder), finding);
+    if let Some(held) = &mut finding.holder {
+        held.bytes_delta = holder.elsewhere;
+    }
+}
+
 /// The comparison that tells of a series: of its own process, of one of its role, or of a process that starts others.
 fn looked<'a>(run: &'a Analyser, series: &'a Series) -> Option<(&'a Series, ProcId, &'a Grown)> {
     let by_process = &run.looks().by_process;

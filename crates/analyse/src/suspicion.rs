@@ -50,7 +50,12 @@ pub fn suspicion(run: &Analyser, assessment: &Assessment) -> Option<Suspicion> {
         let id = inside(run, assessment, series).filter(|id| trains(run, *id) || series.judged.outcome == Outcome::Leaking)?;
         suspect(run, id, Speed::of(series), series.judged.since_s, true)
     });
-    claimed.or_else(|| possible(run, assessment))
+    // Who holds a GPU's tensors is told by the heap as well.
+    let on_gpu = || {
+        let (id, rate, since_s) = crate::gpu::growing_process(run)?;
+        suspect(run, id, Speed::of_memory(rate), since_s, true)
+    };
+    claimed.or_else(on_gpu).or_else(|| possible(run, assessment))
 }
 
 /// The process of the run to look into for a series that grows: its own, one of a role's, or the one that starts ever more.

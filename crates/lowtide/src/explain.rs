@@ -1,16 +1,18 @@
 //! What the catalogue knows of what was found: the cause where the sort of memory alone tells it, and the fix.
 
 use lowtide_causes::{Live, Memory, by_id, matching};
-use lowtide_model::{Finding, Kind, Report};
+use lowtide_model::{Class, Finding, Kind, Report};
 
 /// Fills in cause and fix of all growth.
 pub fn explain(report: &mut Report) {
-    for finding in report.findings.iter_mut().filter(|finding| finding.class.grows()) {
+    for finding in report.findings.iter_mut().filter(|finding| finding.grows()) {
         if finding.cause.is_none() && finding.holder.is_none() {
             finding.cause = by_memory(finding);
         }
         let cause = finding.cause.as_deref().and_then(by_id);
-        finding.fix = cause.map(|cause| cause.fix.text.to_owned());
+        // What the sort of GPU memory advises is closer than what is said of all like it, until a holder is known.
+        let own = finding.fix.take().filter(|_| finding.resource.starts_with("gpu") && finding.holder.is_none());
+        finding.fix = own.or_else(|| cause.map(|cause| cause.fix.text.to_owned()));
     }
 }
 
@@ -20,6 +22,7 @@ fn by_memory(finding: &Finding) -> Option<String> {
         Kind::AllocatorHoles => Memory::Holes,
         Kind::NativeHeap => Memory::Native,
         Kind::Shmem => Memory::Shared,
+        Kind::GpuReserved if finding.class == Class::GpuReservedGrowth => Memory::GpuReserved,
         _ => return None,
     };
     matching(&Live { kind, ..Live::default() }).first().map(|found| found.cause.id.to_owned())
@@ -27,7 +30,7 @@ fn by_memory(finding: &Finding) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use lowtide_model::{Class, Verdict};
+    use lowtide_model::Verdict;
 
     use super::*;
 

@@ -1,5 +1,5 @@
 //! GPU memory under `lowtide run`, by a fake `libnvidia-ml.so.1` that real programs drive.
-#![allow(clippy::unwrap_used, reason = "test code")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
 
 mod common;
 
@@ -91,4 +91,65 @@ fn doctor_says_which_driver_answers() {
     assert!(said.contains("550.54 (emulated): gpu0 Fake H100"), "{said}");
     let said = common::text(&common::output(common::lowtide(folder.path()).arg("doctor")).stdout);
     assert!(said.contains("libnvidia-ml.so.1 was not found") || Path::new("/dev/nvidiactl").exists(), "{said}");
+}
+
+/// A Python that has torch.
+fn python_with_torch() -> Option<String> {
+    let pythons = std::env::var("LOWTIDE_TEST_PYTHONS").unwrap_or_else(|_| "python3".into());
+    let has_torch = |python: &&str| {
+        let find = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)";
+        Command::new(python).args(["-c", find]).status().is_ok_and(|status| status.success())
+    };
+    pythons.split(':').find(has_torch).map(str::to_owned)
+}
+
+/// The demonstration's training on the CPU drives the fake library; gives the report. `before`: what starts Python.
+fn train(planted: &str, before: &[&str]) -> Option<serde_json::Value> {
+    let Some(python) = python_with_torch() else {
+        eprintln!("SKIPPED: neither python3 nor LOWTIDE_TEST_PYTHONS has torch");
+        return None;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let gpus = FakeGpus::new("driver 550.54\ncard 0 total=17179869184 name=Fake_H100\n");
+    let report = folder.path().join("report.json");
+    let mut command = common::lowtide(folder.path());
+    command
+        .args(["run", "--interval", "0.2", "--no-record", "--census", "off", "-o"])
+        .arg(&report)
+        .arg("--")
+        .args(before)
+        .arg(python);
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/demo/train_gpu_emulated.py")).arg("26").arg(gpus.file()).arg(planted);
+    with_driver(&mut command, &gpus);
+    let output = common::output(&mut command);
+    assert!(output.status.success(), "{}", common::text(&output.stderr));
+    Some(serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap())
+}
+
+#[test]
+fn tensors_that_a_training_keeps_on_a_card_are_a_leak() {
+    let Some(report) = train("leak", &[]) else { return };
+    assert!(report["verdict"] == "leak" || report["verdict"] == "likely_leak", "{report:#}");
+    let finding = &report["findings"][0];
+    assert_eq!((&finding["kind"], &finding["resource"]), (&"gpu_allocated".into(), &"gpu0".into()), "{report:#}");
+    // Eight KiB of outputs, counted 16,384 times, every fourth of twenty steps a second.
+    let per_step = finding["growth"]["bytes_per_step"].as_f64().unwrap();
+    assert!((per_step / (0.5 * f64::from(1 << 20)) - 1.0).abs() < 0.2, "{finding:#}");
+    assert_eq!(report["gpus"][0]["emulated"], true);
+    let outside = report["gpus"][0]["processes"][0]["outside_bytes"].as_u64().unwrap();
+    assert!(outside >= 400 << 20, "the context: {report:#}");
+}
+
+#[test]
+fn fragments_of_a_training_in_a_container_are_told_from_a_leak() {
+    let container = ["unshare", "--user", "--map-root-user", "--pid", "--fork"];
+    if !common::can_unshare(&container[1..]) {
+        return;
+    }
+    // The driver has the pid of the inner namespace, which is another process's out here.
+    let Some(report) = train("fragmentation", &container) else { return };
+    let finding = &report["findings"][0];
+    assert_eq!((&finding["class"], &finding["kind"]), (&"gpu_reserved_growth".into(), &"gpu_reserved".into()), "{report:#}");
+    assert!(report["gpus"][0]["processes"][0]["used_bytes"].as_u64().is_some(), "matched by NSpid: {report:#}");
+    assert!(report["gpus"][0]["others_bytes"].is_null(), "{report:#}");
 }

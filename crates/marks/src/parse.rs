@@ -15,6 +15,11 @@
 //! heap_used, heap_free and gc_objects are the request's number, the nanoseconds that it took, and the bytes that were free inside
 //! the C heap before it.
 //!
+//! A slot of kind 7 tells of a device: index is its number, heap_used, heap_free and gc_objects are allocated, reserved and peak
+//! bytes. Kind 10 tells more of the same device: gc_full is the share of it that may be used in millionths, heap_used, heap_free
+//! and gc_objects are active, inactive split and requested bytes, workers and compiled the retries and failures, blocks the bytes
+//! of private pools, text the bytes of pinned host memory.
+//!
 //! Slot number n lies at place n modulo the number of slots and holds n + 1 as its sequence number at both ends: a slot
 //! that is being written has two different ones.
 
@@ -53,6 +58,8 @@ pub enum Slot {
     Mark(u64, MarkKind, u64, Option<InnerFacts>),
     /// The facts of a device, for the mark before.
     Device(DeviceFacts),
+    /// More of the device before.
+    DeviceMore(DeviceFacts),
     /// Of a kind that is not known here, or of none that the run's record has.
     Other,
 }
@@ -80,7 +87,23 @@ pub fn slot(bytes: &[u8], n: u64) -> Option<Slot> {
         7 => {
             let (allocated, reserved) = (number(40).unwrap_or(0), number(48).unwrap_or(0));
             let index = u32::try_from(index).unwrap_or(u32::MAX);
-            return Some(Slot::Device(DeviceFacts { index, allocated, reserved, peak: number(56).unwrap_or(0) }));
+            let peak = number(56).unwrap_or(0);
+            return Some(Slot::Device(DeviceFacts { index, allocated, reserved, peak, ..DeviceFacts::default() }));
+        }
+        10 => {
+            let known = |at: usize| u32_at(bytes, at).filter(|count| *count != u32::MAX);
+            return Some(Slot::DeviceMore(DeviceFacts {
+                index: u32::try_from(index).unwrap_or(u32::MAX),
+                share_ppm: known(20),
+                active: number(40),
+                inactive_split: number(48),
+                requested: number(56),
+                retries: known(64),
+                ooms: known(68),
+                private_pools: number(72),
+                pinned: text().parse().ok(),
+                ..DeviceFacts::default()
+            }));
         }
         8 => MarkKind::Answer(Answer {
             request: request_of(scope)?,

@@ -229,6 +229,13 @@ impl Ring {
                         facts.devices.push(device);
                     }
                 }
+                Some(Slot::DeviceMore(more)) => {
+                    let last = marks.get_mut(from..).and_then(<[RawMark]>::last_mut);
+                    let device = last.and_then(|mark| mark.facts.as_mut()?.devices.last_mut());
+                    if let Some(device) = device.filter(|device| device.index == more.index) {
+                        *device = device.with(more);
+                    }
+                }
                 Some(Slot::Other) => {}
                 // Its count came before its bytes, as another processor may see it: they are there at the next look.
                 None if whole && u64_at(&bytes, SLOT_LEN - 8).is_some_and(|seq| seq <= n) => {
@@ -312,6 +319,18 @@ mod tests {
         one.stepped(9, 400);
         assert_eq!(rings.poll(|_| true).iter().map(|m| (m.t_ns, m.steps)).collect::<Vec<_>>(), [(400, 9)]);
         assert_eq!(rings.poll(|_| true), []);
+    }
+
+    #[test]
+    fn what_is_told_of_a_device_comes_together() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut writer = Writer::new(folder.path(), 11);
+        writer.write(100, 2, 5);
+        writer.write(100, 7, 5);
+        writer.write(100, 10, 5);
+        let marks = Rings::new(folder.path().to_owned()).poll(|_| true);
+        let devices = &marks[0].facts.as_ref().expect("facts").devices;
+        assert_eq!((devices.len(), devices[0].active, devices[0].pinned), (1, Some(0), None), "`train` is no number");
     }
 
     #[test]

@@ -26,9 +26,9 @@ pub use look::{Grown, HolderGrown, Look, MOST_HOLDERS, MOST_OBJECTS, ObjectGrown
 pub use mark::{Answer, DeviceFacts, InnerFacts, Mark, MarkKind, Request, Scope, ScopeMark};
 pub use process::{Exit, ProcId, Process, Role};
 pub use report::{
-    Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, Growth, Holder, Hypothesis,
-    HypothesisState, Kind, LimitReport, NodeReport, OomForecast, PhaseReport, ProcessRef, ProcessReport, ProgressReport, Report,
-    RoleReport, RunSummary, SCHEMA, SamplingReport, Verdict,
+    Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, GpuHolder, GpuReport, Growth, Holder,
+    Hypothesis, HypothesisState, Kind, LimitReport, NodeReport, OomForecast, PhaseReport, ProcessRef, ProcessReport,
+    ProgressReport, Report, RoleReport, RunSummary, SCHEMA, SamplingReport, Verdict,
 };
 pub use span::Seconds;
 pub use tick::{Cgroup, CgroupId, CgroupSample, CgroupVersion, ProcSample, Rollup, SystemSample, Tick};

@@ -169,4 +169,37 @@ pub struct DeviceFacts {
     pub reserved: u64,
     /// The most that was allocated since the process began, or last reset it.
     pub peak: u64,
+    /// The share of the device that the process may reserve (`set_per_process_memory_fraction`), in millionths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_ppm: Option<u32>,
+    /// Bytes of tensors and of blocks that wait for a stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<u64>,
+    /// Free bytes in segments that are used in part: what cannot be given back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inactive_split: Option<u64>,
+    /// Bytes that were asked for, before rounding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested: Option<u64>,
+    /// Times that cached blocks were given back to satisfy a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
+    /// Requests that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ooms: Option<u32>,
+    /// Bytes held by private pools (CUDA graphs, pools of the program's own).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub private_pools: Option<u64>,
+    /// Host memory that torch's allocator has pinned, of all devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<u64>,
+}
+
+impl DeviceFacts {
+    /// The same with what is counted besides allocated, reserved and peak.
+    #[must_use]
+    pub fn with(self, more: Self) -> Self {
+        let Self { index, allocated, reserved, peak, .. } = self;
+        Self { index, allocated, reserved, peak, ..more }
+    }
 }

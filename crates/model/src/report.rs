@@ -245,6 +245,13 @@ impl Finding {
 }
 
 impl Finding {
+    /// It is growth that a verdict may rest on. What PyTorch's allocator holds on a GPU grows with the data, too: then it says
+    /// no rate.
+    #[must_use]
+    pub fn grows(&self) -> bool {
+        self.class.grows() || self.class == Class::GpuReservedGrowth && self.growth.is_some()
+    }
+
     /// Whether it says that the run was killed for memory (`oom_kills` of its numbers), not that it may be.
     #[must_use]
     pub fn is_kill(&self) -> bool {
@@ -337,6 +344,58 @@ pub struct LimitReport {
     pub used: u64,
     /// The cgroup's path.
     pub path: String,
+}
+
+/// A GPU that the run was seen on, at the end of watching. Sizes in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct GpuReport {
+    /// `gpu0`, `gpu0.mig1`.
+    pub resource: String,
+    /// Its model.
+    pub name: String,
+    /// There is no such GPU: the numbers are made up.
+    pub emulated: bool,
+    /// All that it has, where the driver tells.
+    pub total_bytes: Option<u64>,
+    /// What is used of it, where the driver tells.
+    pub used_bytes: Option<u64>,
+    /// The most that was; without a driver the most that PyTorch's allocator held.
+    pub peak_bytes: u64,
+    /// What processes have that are none of the run, where the driver tells.
+    pub others_bytes: Option<u64>,
+    /// What the run's processes have.
+    pub processes: Vec<GpuHolder>,
+}
+
+/// What one process has on a GPU. Sizes in bytes; `None` where it is not told.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct GpuHolder {
+    /// Its pid.
+    pub pid: u32,
+    /// Its rank.
+    pub rank: Option<u32>,
+    /// What the driver counts for it.
+    pub used_bytes: Option<u64>,
+    /// Tensors that live.
+    pub allocated_bytes: Option<u64>,
+    /// The most of these at one time.
+    pub peak_allocated_bytes: Option<u64>,
+    /// What PyTorch's allocator holds.
+    pub reserved_bytes: Option<u64>,
+    /// The part of it that is free in blocks that are used in part.
+    pub fragments_bytes: Option<u64>,
+    /// The part of it in private pools.
+    pub private_pools_bytes: Option<u64>,
+    /// Outside PyTorch's allocator: the CUDA context, libraries, other allocators.
+    pub outside_bytes: Option<u64>,
+    /// The same at the first measurement: what is there from the start.
+    pub outside_at_start_bytes: Option<u64>,
+    /// Host memory that torch's allocator has pinned.
+    pub pinned_host_bytes: Option<u64>,
+    /// Times that free blocks were given back to satisfy a request.
+    pub retries: Option<u32>,
+    /// Requests that failed.
+    pub failures: Option<u32>,
 }
 
 /// What became of one explanation.
@@ -579,6 +638,9 @@ pub struct Report {
     pub roles: Vec<RoleReport>,
     /// The limits, the tightest first.
     pub limits: Vec<LimitReport>,
+    /// The GPUs that the run was seen on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<GpuReport>,
     /// Natural cycles seen; 0 where none were told.
     pub cycles: u64,
     /// Seconds watched.
@@ -623,6 +685,7 @@ impl Report {
             processes: Vec::new(),
             roles: Vec::new(),
             limits: Vec::new(),
+            gpus: Vec::new(),
             cycles: 0,
             duration_s: 0.0,
             detectable_bytes_per_second: None,
@@ -644,7 +707,7 @@ impl Report {
     /// The finding that the verdict rests on, if it is growth without bound.
     #[must_use]
     pub fn leak(&self) -> Option<&Finding> {
-        self.findings.iter().find(|finding| finding.class.grows())
+        self.findings.iter().find(|finding| finding.grows())
     }
 
     /// The nearest end that is forecast by a limit of the machine; a limit that the user only expects kills nobody.

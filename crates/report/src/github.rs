@@ -39,7 +39,7 @@ pub fn github(report: &Report) -> String {
 
 /// Whether somebody has to do something about it.
 pub(crate) fn is_telling(finding: &Finding) -> bool {
-    finding.class == Class::Source || finding.class.grows() || matches!(finding.class, Class::Oom | Class::Expectation)
+    finding.class == Class::Source || finding.grows() || matches!(finding.class, Class::Oom | Class::Expectation)
 }
 
 /// Letters of a text that are shown.

@@ -4,6 +4,7 @@
 //! the process tree, memory by role, what was weighed. A line whose facts are missing is left out.
 
 pub(crate) mod epochs;
+pub(crate) mod gpus;
 pub(crate) mod head;
 pub(crate) mod nodes;
 pub(crate) mod page;
@@ -51,6 +52,7 @@ pub fn text(report: &Report, options: &TextOptions) -> String {
     head::seen(&mut page, report, options.verbose);
     tables::processes(&mut page, report, options.verbose);
     tables::roles(&mut page, report);
+    gpus::table(&mut page, report, options.verbose);
     phases::table(&mut page, report, options.verbose);
     epochs::table(&mut page, report, options.verbose);
     nodes::table(&mut page, report, options.verbose);

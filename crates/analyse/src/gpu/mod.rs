@@ -1,13 +1,29 @@
-//! GPUs: what is known of the cards and of who has memory on them.
+//! GPUs: what is used of each card and by whom, and what PyTorch's allocator says of it in each process.
+//!
+//! Three parts of what a process has on a card behave differently: tensors that live (*allocated*), what the allocator holds beside
+//! them (*reserved* less allocated), and what lies outside of it (what the driver counts less reserved: the CUDA context, libraries,
+//! other allocators). Allocated and reserved come with marks from inside, the whole from the driver with ticks.
+
+mod findings;
+mod judge;
+mod rows;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
-use lowtide_model::{Gpu, GpuId, GpuSample, GpuUser, GpuUserId, LimitReport, Tick};
+use lowtide_model::{DeviceFacts, Gpu, GpuId, GpuSample, GpuUser, GpuUserId, LimitReport, Mark, MarkKind, ProcId, Scope, Tick};
+
+pub use findings::{findings, hypothesis, verdict};
+pub use judge::growing_process;
+pub use rows::rows;
 
 use crate::pyramid::Pyramid;
 
-/// The most cards and users that are kept.
+/// The most cards, users and devices that are kept.
 const MOST: usize = 1024;
+/// The most phases of a process.
+const MOST_PHASES: usize = 16;
 
 /// A card and what is used of it.
 #[derive(Debug)]
@@ -18,6 +34,8 @@ pub struct Card {
     pub last: Option<GpuSample>,
     /// What is used of it, bytes.
     pub used: Pyramid,
+    /// What is used of it less what the run's allocators hold, bytes: contexts, and everybody else.
+    pub beyond: Pyramid,
 }
 
 /// A process on a card.
@@ -33,18 +51,44 @@ pub struct User {
     pub last_s: f64,
 }
 
+/// PyTorch's allocator in one process on one device. Series in bytes, by time.
+#[derive(Debug, Default)]
+pub struct Inner {
+    pub allocated: Pyramid,
+    pub reserved: Pyramid,
+    /// The most that was ever allocated.
+    pub peak: Pyramid,
+    /// Free in segments that are used in part.
+    pub split: Pyramid,
+    /// In private pools.
+    pub pools: Pyramid,
+    /// What the driver counts for the process on this card less what the allocator holds.
+    pub outside: Pyramid,
+    /// What was last said.
+    pub last: DeviceFacts,
+    /// When that was, seconds.
+    pub last_s: f64,
+    /// By how much each phase raised the peak, the most at one time.
+    pub raised: BTreeMap<String, u64>,
+    /// The phase that is on, and the peak when it began.
+    phase: Option<(String, u64)>,
+}
+
 /// All GPUs of a run.
 #[derive(Debug, Default)]
 pub struct Gpus {
     pub cards: BTreeMap<GpuId, Card>,
     pub users: BTreeMap<GpuUserId, User>,
+    /// By process and number of the device as that process counts.
+    pub inner: BTreeMap<(ProcId, u32), Inner>,
 }
 
 impl Gpus {
     /// A card is there.
     pub fn know(&mut self, gpu: &Gpu) {
         if self.cards.len() < MOST {
-            self.cards.entry(gpu.id).or_insert_with(|| Card { gpu: gpu.clone(), last: None, used: Pyramid::default() });
+            let new = || Card { gpu: gpu.clone(), last: None, used: Pyramid::default(), beyond: Pyramid::default() };
+            self.cards.entry(gpu.id).or_insert_with(new);
         }
     }
 
@@ -58,19 +102,47 @@ impl Gpus {
 
     /// What was measured.
     pub fn tick(&mut self, tick: &Tick) {
+        for sample in &tick.gpu_users {
+            let Some(user) = self.users.get_mut(&sample.id) else { continue };
+            (user.last, user.last_s) = (sample.used, tick.t_s);
+            if let Some(used) = sample.used {
+                user.used.push(tick.t_s, used as f64);
+            }
+        }
         for sample in &tick.gpus {
+            let held: u64 = self.inner_on(sample.id).map(|(_, inner)| inner.last.reserved).fold(0, u64::saturating_add);
             if let Some(card) = self.cards.get_mut(&sample.id) {
                 card.last = Some(*sample);
                 card.used.push(tick.t_s, sample.used as f64);
-            }
-        }
-        for sample in &tick.gpu_users {
-            if let Some(user) = self.users.get_mut(&sample.id) {
-                (user.last, user.last_s) = (sample.used, tick.t_s);
-                if let Some(used) = sample.used {
-                    user.used.push(tick.t_s, used as f64);
+                if held > 0 {
+                    card.beyond.push(tick.t_s, sample.used.saturating_sub(held) as f64);
                 }
             }
+        }
+        // A read that was left out says nothing.
+        if tick.gpus.is_empty() && tick.gpu_users.is_empty() {
+            return;
+        }
+        let of_driver = |(process, device): (ProcId, u32)| {
+            let user = self.user_of(process, device)?;
+            if user.last_s < tick.t_s { None } else { user.last }
+        };
+        let used: Vec<_> = self.inner.keys().map(|key| (*key, of_driver(*key))).collect();
+        for (key, used) in used {
+            if let (Some(inner), Some(used)) = (self.inner.get_mut(&key), used) {
+                inner.outside.push(tick.t_s, used.saturating_sub(inner.last.reserved) as f64);
+            }
+        }
+    }
+
+    /// What a process says of its allocator.
+    pub fn mark(&mut self, mark: &Mark) {
+        for device in mark.facts.iter().flat_map(|facts| &facts.devices) {
+            let key = (mark.id, device.index);
+            if self.inner.len() >= MOST && !self.inner.contains_key(&key) {
+                continue;
+            }
+            self.inner.entry(key).or_default().push(mark, *device);
         }
     }
 
@@ -82,5 +154,85 @@ impl Gpus {
             Some(LimitReport { name: card.gpu.resource.clone(), bytes, used: last.used, path: card.gpu.name.clone() })
         };
         self.cards.values().filter_map(limit).collect()
+    }
+
+    /// What a process has on each card, the newest of each.
+    pub fn users_of(&self, process: ProcId) -> BTreeMap<GpuId, &User> {
+        let of_process = self.users.values().filter(|user| user.who.process == Some(process));
+        of_process.map(|user| (user.who.gpu, user)).collect()
+    }
+
+    /// The card that a device of a process is, as the driver has it. By the process's environment where that tells; else the only
+    /// one that both know of, or the one of the same number.
+    pub fn user_of(&self, process: ProcId, device: u32) -> Option<&User> {
+        let users = self.users_of(process);
+        let devices: Vec<u32> = self.inner.range((process, 0)..=(process, u32::MAX)).map(|((_, device), _)| *device).collect();
+        if let Some(user) = users.values().find(|user| user.who.device == Some(device)) {
+            return Some(user);
+        }
+        if users.len() == devices.len() {
+            // Numbers may be other ones, their order is the same as a rule.
+            let at = devices.iter().position(|other| *other == device)?;
+            return users.values().nth(at).copied();
+        }
+        let same = |gpu: &GpuId| self.cards.get(gpu).is_some_and(|card| card.gpu.resource == format!("gpu{device}"));
+        users.iter().find(|(gpu, _)| same(gpu)).map(|(_, user)| *user)
+    }
+
+    /// The card of a device of a process: by what the driver lists, else by its number alone.
+    pub fn card_of(&self, process: ProcId, device: u32) -> Option<&Card> {
+        match self.user_of(process, device) {
+            Some(user) => self.cards.get(&user.who.gpu),
+            None => self.cards.values().find(|card| card.gpu.resource == format!("gpu{device}")),
+        }
+    }
+
+    /// What reports call a device of a process.
+    pub fn resource_of(&self, process: ProcId, device: u32) -> String {
+        self.card_of(process, device).map_or_else(|| format!("gpu{device}"), |card| card.gpu.resource.clone())
+    }
+
+    /// Allocators of the run on a card.
+    pub fn inner_on(&self, gpu: GpuId) -> impl Iterator<Item = (ProcId, &Inner)> {
+        let on_card = move |process, device| self.card_of(process, device).is_some_and(|card| card.gpu.id == gpu);
+        self.inner.iter().filter(move |((process, device), _)| on_card(*process, *device)).map(|((id, _), inner)| (*id, inner))
+    }
+
+    /// Processes on a card that are none of the run, that were there when it was last read.
+    pub fn others_on(&self, gpu: GpuId) -> impl Iterator<Item = &User> {
+        let last_s = self.users.values().filter(|user| user.who.gpu == gpu).map(|user| user.last_s).fold(0.0, f64::max);
+        let there = move |user: &&User| user.who.gpu == gpu && user.who.process.is_none() && user.last_s >= last_s;
+        self.users.values().filter(there)
+    }
+}
+
+impl Inner {
+    fn push(&mut self, mark: &Mark, now: DeviceFacts) {
+        let t_s = mark.t_s;
+        self.allocated.push(t_s, now.allocated as f64);
+        self.reserved.push(t_s, now.reserved as f64);
+        self.peak.push(t_s, now.peak as f64);
+        for (series, value) in [(&mut self.split, now.inactive_split), (&mut self.pools, now.private_pools)] {
+            if let Some(value) = value {
+                series.push(t_s, value as f64);
+            }
+        }
+        match &mark.what {
+            MarkKind::Begin(begun) if begun.scope == Scope::Phase => {
+                self.leave_phase(now.peak);
+                self.phase = Some((begun.name.clone(), now.peak));
+            }
+            MarkKind::End(Scope::Phase) => self.leave_phase(now.peak),
+            _ => {}
+        }
+        (self.last, self.last_s) = (now, t_s);
+    }
+
+    fn leave_phase(&mut self, peak: u64) {
+        let Some((name, before)) = self.phase.take() else { return };
+        if self.raised.len() < MOST_PHASES || self.raised.contains_key(&name) {
+            let most = self.raised.entry(name).or_default();
+            *most = (*most).max(peak.saturating_sub(before));
+        }
     }
 }

@@ -247,7 +247,8 @@ impl Gpus {
         }
         let member = pids.member(pid);
         let process = member.map(|member| member.id);
-        if let Some(user) = known.filter(|user| user.process == process) {
+        // What an ended process of the run has left on a card is still its own.
+        if let Some(user) = known.filter(|user| user.process == process || process.is_none()) {
             return Some(user.id);
         }
         let device = member.and_then(|member| number_of(member.visible.as_deref()?, resource));

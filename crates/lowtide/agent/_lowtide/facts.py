@@ -125,7 +125,7 @@ def small_blocks():
 
 
 def devices():
-    """(device, allocated, reserved, peak) of each device that this process has memory on; never starts CUDA."""
+    """(device, allocated, reserved, peak, more) of each device that this process has memory on; never starts CUDA."""
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     if cuda is None or not cuda.is_initialized():
         return ()
@@ -138,8 +138,53 @@ def devices():
         stats = cuda.memory_stats_as_nested_dict(i)
         allocated, reserved = (stats.get(name, {}).get("all", {}) for name in ("allocated_bytes", "reserved_bytes"))
         if reserved.get("peak"):  # others' devices on this machine are not this process's
-            found.append((i, allocated.get("current", 0), reserved.get("current", 0), allocated.get("peak", 0)))
+            peak = allocated.get("peak", 0)
+            found.append((i, allocated.get("current", 0), reserved.get("current", 0), peak, more(cuda, i, stats)))
     return found
+
+
+def more(cuda, device, stats):
+    """(share of the card that may be used in millionths, active, inactive in split segments, requested, retries, out of memory,
+    in private pools, pinned host memory) of a device; what this torch does not tell is unknown."""
+
+    def current(name):
+        return stats.get(name, {}).get("all", {}).get("current", -1)
+
+    def count(name):
+        return min(stats.get(name, UNKNOWN), UNKNOWN)
+
+    share = UNKNOWN
+    try:
+        share = int(cuda.get_per_process_memory_fraction(device) * 1e6)
+    except Exception:  # an older torch, or an allocator that knows no shares
+        pass
+    sizes = current("active_bytes"), current("inactive_split_bytes"), current("requested_bytes")
+    return (share, *sizes, count("num_alloc_retries"), count("num_ooms"), pools(stats), pinned(cuda))
+
+
+def pools(stats):
+    """Bytes reserved by pools of CUDA graphs and other pools of a program's own; -1 where torch does not tell."""
+    found = stats.get("reserved_bytes_by_private_pools")
+    if found is None:
+        return -1
+
+    def total(entry):
+        if not isinstance(entry, dict):
+            return int(entry)
+        if "current" in entry:
+            return int(entry["current"])
+        return total(entry["all"]) if "all" in entry else sum(map(total, entry.values()))
+
+    return total(found)
+
+
+def pinned(cuda):
+    """Bytes of host memory that torch's own allocator has pinned; -1 where torch does not tell."""
+    try:
+        held = cuda.host_memory_stats_as_nested_dict().get("allocated_bytes", {})
+        return held.get("current", held.get("all", {}).get("current", -1))
+    except Exception:  # an older torch
+        return -1
 
 
 def workers():

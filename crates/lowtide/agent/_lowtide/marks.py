@@ -12,7 +12,7 @@ from .facts import NONE, NOTHING, Facts
 from .requests import answer, collect
 from .ring import MANY, STEPS
 
-ON, STEP, BEGIN, END, FACTS, OFF, DEVICE, ANSWERED, LOSS = range(1, 10)
+ON, STEP, BEGIN, END, FACTS, OFF, DEVICE, ANSWERED, LOSS, DEVICE_MORE = range(1, 11)
 #: Least time between two marks of steps, ns. The count of steps is exact all the same.
 STEP_NS = 20_000_000
 
@@ -80,8 +80,9 @@ class Marks:
         t_ns, (flags, facts, devices) = moment or (time.monotonic_ns(), self.facts.take(True))
         flags |= 0 if index is None else 8
         self.ring.write(t_ns, kind, scope, text, flags, self.steps, 0 if index is None else index, facts)
-        for device, allocated, reserved, peak in devices:
+        for device, allocated, reserved, peak, more in devices:
             self.ring.write(t_ns, DEVICE, 0, "", 0, self.steps, device, (0, allocated, reserved, peak, 0, 0, 0))
+            self.ring.write(t_ns, DEVICE_MORE, 0, str(more[7]), 0, self.steps, device, more[:7])
 
     def moment(self):
         """This one, for a mark that may be made later. As long as nothing was said, nothing is measured."""

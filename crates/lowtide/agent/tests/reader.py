@@ -3,7 +3,7 @@
 import struct
 from pathlib import Path
 
-KINDS = {1: "on", 2: "step", 3: "begin", 4: "end", 5: "facts", 6: "off", 7: "device", 8: "answered", 9: "loss"}
+KINDS = {1: "on", 2: "step", 3: "begin", 4: "end", 5: "facts", 6: "off", 7: "device", 8: "answered", 9: "loss", 10: "more"}
 SCOPES = {0: "", 1: "round", 2: "node", 3: "epoch", 4: "phase"}
 SLOT = struct.Struct("<QQBBBBIQqqqqIIq48sQ")
 
@@ -24,7 +24,8 @@ def read(path: Path) -> dict:
                 "scope": SCOPES[scope] if kind != 8 else scope,
                 "text": text[:length].decode(),
                 "steps": at,
-                "index": index if flags & 8 or kind == 8 else None,
+                "index": index if flags & 8 or kind in (7, 8, 10) else None,
+                "numbers": (full, used, free, objects, workers, compiled, blocks),
                 "loss": struct.unpack("<d", struct.pack("<q", index))[0] if kind == 9 else None,
                 "heap_used": used,
                 "number": used if kind == 8 else None,

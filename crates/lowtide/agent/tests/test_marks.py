@@ -187,3 +187,38 @@ api.end("epoch")
     told = [(mark["kind"], mark["loss"]) for mark in ring["marks"] if mark["scope"] == "epoch" or mark["kind"] == "loss"]
     assert told == [("begin", None), ("loss", 1.5), ("begin", None), ("loss", 2.5), ("end", None)]
     assert ring["steps"] == 10
+
+
+GPU = """
+import types
+def bytes_(current, peak=0):
+    return {"all": {"current": current, "peak": peak or current}}
+def stats(device):
+    if device == 0:
+        return {"allocated_bytes": bytes_(0, 0), "reserved_bytes": bytes_(0, 0)}
+    told = {"allocated_bytes": bytes_(100, 150), "reserved_bytes": bytes_(400)}
+    if NEW:
+        pool = {"all": {"current": 30}, "large_pool": {"current": 30}}
+        told.update(active_bytes=bytes_(110), inactive_split_bytes=bytes_(70), requested_bytes=bytes_(90), num_alloc_retries=2,
+                    num_ooms=1, reserved_bytes_by_private_pools={(0, 1): pool, (0, 2): pool})
+    return told
+cuda = types.SimpleNamespace(is_initialized=lambda: True, device_count=lambda: 2, current_device=lambda: 1,
+                             memory_stats_as_nested_dict=stats)
+if NEW:
+    cuda.get_allocator_backend = lambda: "native"
+    cuda.get_per_process_memory_fraction = lambda device: 0.25
+    cuda.host_memory_stats_as_nested_dict = lambda: {"allocated_bytes": {"current": 5 << 30}}
+sys.modules["torch"] = types.SimpleNamespace(cuda=cuda)
+api.begin("phase", "train")
+"""
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_what_torchs_allocator_holds_on_each_device(tmp_path, new):
+    told = run(tmp_path, f"NEW = {new}\n" + GPU)[0]["marks"]
+    device, more = [[mark for mark in told if mark["kind"] == kind] for kind in ("device", "more")]
+    assert {mark["index"] for mark in device} == {1}, "on the other one this process has nothing"
+    assert device[0]["numbers"][1:4] == (100, 400, 150)
+    unknown = 0xFFFFFFFF
+    expected = (250000, 110, 70, 90, 2, 1, 60) if new else (unknown, -1, -1, -1, unknown, unknown, -1)
+    assert (more[0]["numbers"], more[0]["text"]) == (expected, str(5 << 30) if new else "-1")

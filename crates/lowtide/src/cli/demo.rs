@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::process::{Command, Stdio};
 
+use lowtide_collect::GpuSource;
 use lowtide_model::{Bytes, ExitStatus, Mode, Rate, Report, Seconds, Verdict};
 
 use super::run::watch_command;
@@ -28,9 +29,40 @@ pub struct Args {
     /// How long it trains
     #[arg(long, default_value_t = SECONDS, value_parser = seconds)]
     seconds: f64,
+    /// Show a leak on a GPU that is emulated: there is no card, and the report says so
+    #[arg(long, value_enum, value_name = "PLANTED", num_args = 0..=1, default_missing_value = "leak")]
+    gpu_emulated: Option<OnGpu>,
     #[command(flatten)]
     output: OutputArgs,
 }
+
+/// What is planted in the training on an emulated GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum OnGpu {
+    /// Tensors that are kept
+    Leak,
+    /// Free pieces that nothing fits into
+    Fragmentation,
+    /// Memory outside of PyTorch's allocator
+    Outside,
+    /// Another process on the same card, which is no leak of the run
+    Other,
+}
+
+impl OnGpu {
+    /// As the script has it.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Leak => "leak",
+            Self::Fragmentation => "fragmentation",
+            Self::Outside => "outside",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// What the control file says before the program says more.
+const NO_USERS: &str = "driver 0.0\ncard 0 total=17179869184 name=Emulated_GPU uuid=EMULATED-0\n";
 
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse::<f64>().map_err(|error| error.to_string())?;
@@ -59,11 +91,29 @@ const TORCH: Script = Script {
     planted: "keeps the output of every step, with the graph that made it, in a list, `trainer.outputs`",
 };
 
+const ON_GPU: Script = Script {
+    name: "train_gpu_emulated.py",
+    source: include_str!("../../demo/train_gpu_emulated.py"),
+    what: "a perceptron in torch on the CPU, with an EMULATED GPU: there is no card, its numbers are counted by the program",
+    planted: "keeps the output of every fourth step in a list, `trainer.outputs`",
+};
+
 /// Shows it.
 pub fn demo(args: &Args) -> Result<u8, Failure> {
     let output = Output::of(&args.output, false)?;
     let python = std::env::var_os("PYTHON").filter(|python| !python.is_empty()).unwrap_or_else(|| "python3".into());
-    let script = if can_import_torch(&python)? { TORCH } else { PLAIN };
+    let has_torch = can_import_torch(&python)?;
+    let script = match args.gpu_emulated {
+        Some(_) if !has_torch => {
+            let python = python.to_string_lossy();
+            return Err(Failure::cannot(format!(
+                "--gpu-emulated trains with torch, which {python} cannot import: set PYTHON to one that can"
+            )));
+        }
+        Some(_) => ON_GPU,
+        None if has_torch => TORCH,
+        None => PLAIN,
+    };
     let folder =
         Temporary::folder("demo").map_err(|error| Failure::cannot(format!("cannot write the demo's script: {error}")))?;
     let path = folder.path().join(script.name);
@@ -71,7 +121,16 @@ pub fn demo(args: &Args) -> Result<u8, Failure> {
         .map_err(|error| Failure::cannot(format!("cannot write {}: {error}; set TMPDIR to another folder", path.display())))?;
     say(&format!("training {}, for {}; watched from outside", script.what, Seconds(args.seconds)));
 
-    let command = [python, path.into_os_string(), args.seconds.to_string().into()];
+    let mut command = vec![python, path.into_os_string(), args.seconds.to_string().into()];
+    let mut gpu = GpuSource::default();
+    if let Some(planted) = args.gpu_emulated {
+        let control = folder.path().join("gpus");
+        std::fs::write(&control, NO_USERS).map_err(|error| {
+            Failure::cannot(format!("cannot write {}: {error}; set TMPDIR to another folder", control.display()))
+        })?;
+        command.extend([control.clone().into_os_string(), planted.word().into()]);
+        gpu = GpuSource::Emulated(control);
+    }
     let settings = |pid| Settings {
         observers: vec![progress(args.seconds)],
         review_every_s: 1.0,
@@ -79,6 +138,7 @@ pub fn demo(args: &Args) -> Result<u8, Failure> {
         // Found again by `lowtide report`, and not in the user's way.
         record: Destination::state_folder(),
         looks: true,
+        gpu,
         ..Settings::new(pid, Mode::Run, watching::masked(&command))
     };
     let (status, verdict) = watch_command(&command, Agent::place(), settings, move |outcome| {
@@ -86,13 +146,17 @@ pub fn demo(args: &Args) -> Result<u8, Failure> {
         show(outcome.report, &output).map(Some)
     })?;
     let verdict = verdict?;
-    explain(&script);
+    match args.gpu_emulated {
+        Some(planted) => say(&format!("planted: {}, on a GPU that is emulated; a right answer names just that.", planted.word())),
+        None => explain(&script),
+    }
     match status {
         ExitStatus::Code(0) => {}
         ExitStatus::Signal(_) => return Ok(exit::of_target(status)),
         _ => return Err(Failure::cannot("the demo's training failed; what it said stands above")),
     }
-    if verdict != Some(Verdict::Leak) && args.seconds >= ENOUGH_SECONDS {
+    let leaks = args.gpu_emulated != Some(OnGpu::Other);
+    if leaks && verdict != Some(Verdict::Leak) && args.seconds >= ENOUGH_SECONDS {
         return Err(Failure { code: exit::FOUND, text: "the leak was not found: that is a fault; please report it".to_owned() });
     }
     Ok(exit::DONE)

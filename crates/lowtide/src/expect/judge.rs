@@ -84,7 +84,7 @@ impl Bound {
         let who = if row.role.is_empty() { "the whole tree" } else { row.label.as_str() };
         match self.metric {
             Metric::Growth => self.growth(row, who, report),
-            Metric::Gpu => (ExpectationState::Unknown, "GPU memory was not measured".to_owned()),
+            Metric::Gpu => self.gpu(report).unwrap_or_else(|reason| (ExpectationState::Unknown, reason)),
             Metric::Ram | Metric::Peak => self.size(row.peak_bytes, &format!("the most that {who} had was")),
             Metric::Floor => self.size(row.floor_bytes, &format!("the low-water mark of {who} at the end was")),
             Metric::Spike => self.size(row.spike_bytes, &format!("the highest spike of {who} was")),
@@ -113,11 +113,22 @@ impl Bound {
                 Ok(self.size(most(|row| row.tree_peak_bytes)?, &format!("the most that the whole tree had in {phase} was")))
             }
             Metric::Spike => Ok(self.size(most(|row| row.spike_bytes)?, &format!("the highest spike in {phase} was"))),
-            Metric::Gpu => Err("GPU memory was not measured".to_owned()),
+            Metric::Gpu => Err("GPU memory is not checked by phase; `gpu` without a phase is".to_owned()),
             Metric::Floor | Metric::Growth | Metric::Shm => Err(format!(
                 "of a phase only `ram`, `peak` and `spike` are checked; what {phase} leaves behind stands in the report's table of phases"
             )),
         }
+    }
+
+    /// The most that was used of any GPU that the run was on.
+    fn gpu(&self, report: &Report) -> Result<Outcome, String> {
+        if !matches!(self.scope, Scope::Tree) {
+            return Err("GPU memory is checked for the whole run only".to_owned());
+        }
+        let on = report.gpus.iter().filter(|gpu| !gpu.processes.is_empty());
+        let most = on.max_by_key(|gpu| gpu.peak_bytes).ok_or("GPU memory of the run was not seen")?;
+        let emulated = if most.emulated { " (emulated)" } else { "" };
+        Ok(self.size(most.peak_bytes, &format!("the most that was used of {}{emulated} was", most.resource)))
     }
 
     fn row<'a>(&self, report: &'a Report) -> Result<&'a RoleReport, String> {
@@ -225,7 +236,7 @@ fn is_of(row: &RoleReport, role: Role) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use lowtide_model::Verdict;
+    use lowtide_model::{GpuHolder, GpuReport, Verdict};
 
     use super::*;
     use crate::fail_on::tests::{oom, report};
@@ -284,6 +295,24 @@ mod tests {
             assert_eq!(found, state, "{text}: {reason}");
             assert_eq!(report.findings.len(), usize::from(state == ExpectationState::Broken), "{text}");
         }
+    }
+
+    #[test]
+    fn gpus_are_held_to_the_most_that_was_used_of_any() {
+        let mut report = report(Verdict::NoLeak);
+        report.roles = vec![row("", "", None, None)];
+        let gpu = |resource: &str, peak_bytes, here: bool| GpuReport {
+            resource: resource.to_owned(),
+            peak_bytes,
+            processes: if here { vec![GpuHolder::default()] } else { Vec::new() },
+            ..GpuReport::default()
+        };
+        report.gpus = vec![gpu("gpu0", 90 * GIB, false), gpu("gpu1", 30 * GIB, true), gpu("gpu2", 20 * GIB, true)];
+        assert_eq!(outcome("gpu < 31 GiB", &mut report).0, ExpectationState::Kept, "nothing of the run is on gpu0");
+        let (state, reason) = outcome("gpu < 30 GiB", &mut report);
+        assert_eq!(state, ExpectationState::Broken);
+        assert!(reason.contains("gpu1"), "{reason}");
+        assert_eq!(outcome("trainer.gpu < 31 GiB", &mut report).0, ExpectationState::Unknown);
     }
 
     #[test]

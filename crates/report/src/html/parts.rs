@@ -6,7 +6,7 @@ use minijinja::{Value, context};
 use super::{Context, verdict_words};
 use crate::curve::{Curve, Row, SORTS};
 use crate::text::page::{Block, Page, Span, Style};
-use crate::text::{epochs, head, nodes, phases, tables, words};
+use crate::text::{epochs, gpus, head, nodes, phases, tables, words};
 
 /// Rows of the curve's table.
 const SAMPLES: usize = 48;
@@ -140,6 +140,9 @@ fn sections(report: &Report) -> Vec<Value> {
                 tables::roles(page, report);
             },
         ),
+        section("gpus", "GPUs", "Held: all that PyTorch's allocator has. Outside: what the driver counts beside it.", &|page| {
+            gpus::table(page, report, true);
+        }),
         section("phases", "Phases", "", &|page| phases::table(page, report, true)),
         section(
             "epochs",

@@ -181,7 +181,13 @@ pub fn end_of_memory(page: &mut Page, report: &Report) {
     if let Some(oom) = report.forecast()
         && let Some(line) = forecast_line(oom, &report.run.ended)
     {
-        let lead = if line.1 { "killed in" } else { "would be killed in" };
+        let lead = match (oom.limit.starts_with("gpu"), line.1) {
+            (false, true) => "killed in",
+            (false, false) => "would be killed in",
+            // Its request fails, and mostly that ends it.
+            (true, true) => "out of memory in",
+            (true, false) => "would be out of memory in",
+        };
         page.paragraph((Style::Bold, lead.to_owned()), GUTTER, &[(Style::Plain, line.0)]);
     } else {
         for finding in report.findings.iter().filter(|finding| finding.class == Class::Oom) {
@@ -225,7 +231,7 @@ pub fn also(page: &mut Page, report: &Report, verbose: bool) {
         .iter()
         .filter(|finding| Some(std::ptr::from_ref(*finding)) != head)
         .filter(|finding| !matches!(finding.class, Class::Oom | Class::Expectation))
-        .map(|finding| if finding.class.grows() { format!("growing: {}", finding.text) } else { finding.text.clone() });
+        .map(|finding| if finding.grows() { format!("growing: {}", finding.text) } else { finding.text.clone() });
     list(page, "also", others, verbose);
 }
 

@@ -1,0 +1,137 @@
+"""A small training run on the CPU that acts as if its tensors lay on a GPU, for `lowtide demo --gpu-emulated`.
+
+There is no GPU and no CUDA in it. torch trains a perceptron on the CPU; a bookkeeper (`Card`) counts what the program keeps, each byte as
+many, as PyTorch's caching allocator would, answers for `torch.cuda.memory_stats`, and tells the driver that lowtide emulates by
+its control file. What is planted stands in the lines marked PLANTED; the second argument chooses it.
+"""
+
+import os
+import signal
+import sys
+import time
+
+import torch
+
+FEATURES, HIDDEN, BATCH = 64, 128, 16
+STEPS_PER_SECOND = 20.0
+#: A byte on the CPU counts as so many on the card: real models are larger than this one.
+SCALE = 16384
+MIB = 1 << 20
+TOTAL, CONTEXT = 16 << 30, 400 * MIB
+
+
+class Card:
+    """PyTorch's caching allocator on a card that is not there: blocks of 20 MiB that are never given back."""
+
+    BLOCK = 20 * MIB
+
+    def __init__(self, control):
+        self.control = control
+        self.allocated = self.peak = self.reserved = self.split = 0
+        self.outside, self.others = CONTEXT, 0
+
+    def holds(self, live, at_most, unusable=0):
+        """So many bytes live now, and so many did in the last step; `unusable` are free and fit nothing that is asked for."""
+        self.allocated, self.peak, self.split = live, max(self.peak, at_most), unusable
+        needed = -(-(at_most + unusable) // self.BLOCK) * self.BLOCK
+        self.reserved = max(self.reserved, needed)
+        self.tell()
+
+    def tell(self):
+        lines = [
+            "driver 0.0",
+            f"card 0 total={TOTAL} name=Emulated_GPU uuid=EMULATED-0",
+            f"process 0 pid={os.getpid()} used={self.reserved + self.outside}",
+        ]
+        if self.others:
+            lines.append(f"process 0 pid=1 used={self.others}")
+        with open(self.control + ".draft", "w") as file:
+            file.write("\n".join(lines) + "\n")
+        os.replace(self.control + ".draft", self.control)
+
+    # What the in-process part asks `torch.cuda` for.
+
+    def is_initialized(self):
+        return True
+
+    def device_count(self):
+        return 1
+
+    def get_per_process_memory_fraction(self, device=None):
+        return 1.0
+
+    def host_memory_stats_as_nested_dict(self):
+        return {}
+
+    def memory_stats_as_nested_dict(self, device=None):
+        def told(current, peak=0):
+            return {"all": {"current": current, "peak": max(current, peak)}}
+
+        return {
+            "allocated_bytes": told(self.allocated, self.peak),
+            "reserved_bytes": told(self.reserved),
+            "active_bytes": told(self.allocated),
+            "inactive_split_bytes": told(self.split),
+            "num_alloc_retries": 0,
+            "num_ooms": 0,
+        }
+
+    def __getattr__(self, name):
+        return getattr(REAL_CUDA, name)
+
+
+REAL_CUDA = torch.cuda
+
+
+class Trainer:
+    def __init__(self, card, planted):
+        self.card, self.planted = card, planted
+        self.model = torch.nn.Sequential(torch.nn.Linear(FEATURES, HIDDEN), torch.nn.Tanh(), torch.nn.Linear(HIDDEN, 2))
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+        self.outputs = []
+        self.steps = 0
+
+    def step(self):
+        points = torch.randn(BATCH, FEATURES)
+        labels = (points.square().sum(1) > FEATURES).long()
+        out = self.model(points)
+        loss = torch.nn.functional.cross_entropy(out, labels)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.steps += 1
+        if self.planted == "leak" and self.steps % 4 == 0:
+            self.outputs.append(out.detach())  # PLANTED: the output of every fourth step is kept
+        if self.planted == "outside":
+            self.card.outside += MIB  # PLANTED: as a library does that makes a handle for every step
+        if self.planted == "other":
+            self.card.others += 2 * MIB  # PLANTED: as another program does on the same card
+        self.count(points, out)
+
+    def count(self, *batch):
+        parameters = list(self.model.parameters())
+        states = [value for state in self.optimizer.state.values() for value in state.values() if torch.is_tensor(value)]
+        kept = sum(tensor.numel() * tensor.element_size() for tensor in parameters + states + self.outputs) * SCALE
+        working = sum(tensor.numel() * tensor.element_size() for tensor in [*batch, *parameters]) * SCALE
+        pieces = self.steps * MIB if self.planted == "fragmentation" else 0  # PLANTED: pieces that no later batch fits into
+        self.card.holds(kept, kept + working, pieces)
+
+
+def main(seconds, control, planted):
+    torch.manual_seed(5)
+    torch.set_num_threads(1)
+    card = Card(control)
+    trainer = Trainer(card, planted)
+    trainer.step()
+    torch.cuda = card
+    end = time.monotonic() + seconds
+    due = time.monotonic()
+    while time.monotonic() < end:
+        trainer.step()
+        due += 1.0 / STEPS_PER_SECOND
+        time.sleep(max(0.0, due - time.monotonic()))
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    main(float(sys.argv[1]), sys.argv[2], sys.argv[3])
