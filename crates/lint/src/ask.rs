@@ -98,7 +98,7 @@ impl<'p> Check<'_, 'p> {
 
     /// The calls of the files to be checked whose last name is one of these, or was before an import gave it another.
     pub fn calls_of<'c>(&'c self, names: &'c [&str]) -> impl Iterator<Item = (FileId, &'c Model<'p>, &'c Call<'p>)> {
-        self.files().flat_map(move |(file, model)| calls_named(model, names).into_iter().map(move |call| (file, model, call)))
+        self.files().flat_map(move |(file, model)| model.calls_named(names).into_iter().map(move |call| (file, model, call)))
     }
 
     /// A whole number that the source says: a literal, a sum or a product of such, a name that is given one once, `a if c
@@ -424,24 +424,6 @@ impl<'p> Check<'_, 'p> {
     pub fn text(&self, file: FileId, range: TextRange) -> &str {
         self.flow.models.of(file).source.slice(range)
     }
-}
-
-/// The calls of a file whose last name is one of these, or was before an import gave it another.
-pub(crate) fn calls_named<'m, 'p>(model: &'m Model<'p>, names: &[&str]) -> Vec<&'m Call<'p>> {
-    let renamed: HashSet<&str> = model
-        .scopes
-        .iter()
-        .flat_map(|scope| &scope.names)
-        .filter(|(_, bindings)| {
-            bindings.iter().any(|binding| match &binding.kind {
-                BindingKind::Import { path, .. } => path.rsplit('.').next().is_some_and(|last| names.contains(&last)),
-                _ => false,
-            })
-        })
-        .map(|(name, _)| *name)
-        .collect();
-    let is_one = |call: &&Call| last_name(&call.call.func).is_some_and(|name| names.contains(&name) || renamed.contains(name));
-    model.calls.iter().filter(is_one).collect()
 }
 
 /// Every name that an expression reads.

@@ -227,7 +227,7 @@ impl<'f, 'p> Autograd<'f, 'p> {
         };
         match expr {
             Expr::Name(_) => here(),
-            Expr::Attribute(each) => !PLAIN.contains(&each.attr.as_str()) && (inner(&each.value) || here()),
+            Expr::Attribute(each) => !is_plain(each.attr.as_str()) && (inner(&each.value) || here()),
             Expr::BinOp(each) => inner(&each.left) || inner(&each.right),
             Expr::UnaryOp(each) => !each.op.is_not() && inner(&each.operand),
             Expr::Subscript(each) => inner(&each.value),
@@ -250,14 +250,14 @@ impl<'f, 'p> Autograd<'f, 'p> {
         match name.as_deref() {
             Some(name) if name.starts_with("torch.") => {
                 let last = name.rsplit('.').next().unwrap_or(name);
-                return !PLAIN.contains(&last) && given().any(|value| self.value(file, scope, value, walk));
+                return !is_plain(last) && given().any(|value| self.value(file, scope, value, walk));
             }
             Some("sum" | "max" | "min") => return given().any(|value| self.value(file, scope, value, walk)),
             _ => {}
         }
         match &*call.func {
             Expr::Attribute(method) => {
-                !PLAIN.contains(&method.attr.as_str()) && name.is_none() && self.value(file, scope, &method.value, walk)
+                !is_plain(method.attr.as_str()) && name.is_none() && self.value(file, scope, &method.value, walk)
             }
             _ => false,
         }
@@ -381,7 +381,7 @@ pub fn mentions<'p>(
     match expr {
         Expr::Name(_) => flow.places(file, scope, expr).iter().any(|at| places.contains(&at.place)),
         Expr::Attribute(each) => {
-            !PLAIN.contains(&each.attr.as_str())
+            !is_plain(each.attr.as_str())
                 && (flow.places(file, scope, expr).iter().any(|at| places.contains(&at.place)) || inner(&each.value))
         }
         Expr::BinOp(each) => inner(&each.left) || inner(&each.right),
@@ -394,8 +394,8 @@ pub fn mentions<'p>(
         Expr::Dict(each) => each.items.iter().any(|item| inner(&item.value)),
         Expr::Call(call) => {
             let detaching = match &*call.func {
-                Expr::Attribute(method) => PLAIN.contains(&method.attr.as_str()),
-                Expr::Name(name) => PLAIN.contains(&name.id.as_str()),
+                Expr::Attribute(method) => is_plain(method.attr.as_str()),
+                Expr::Name(name) => is_plain(name.id.as_str()),
                 _ => false,
             };
             let given = crate::ask::given(call);
@@ -405,71 +405,69 @@ pub fn mentions<'p>(
     }
 }
 
-/// Attributes, methods and functions whose value carries no graph, whatever it is taken from.
-const PLAIN: &[&str] = &[
-    "detach",
-    "detach_",
-    "item",
-    "numpy",
-    "tolist",
-    "data",
-    "grad",
-    "shape",
-    "size",
-    "dtype",
-    "device",
-    "ndim",
-    "dim",
-    "numel",
-    "requires_grad",
-    "argmax",
-    "argmin",
-    "argsort",
-    "long",
-    "int",
-    "bool",
-    "eq",
-    "ne",
-    "gt",
-    "lt",
-    "ge",
-    "le",
-    "isnan",
-    "isfinite",
-    "isinf",
-    "any",
-    "all",
-    "backward",
-    "step",
-    "zero_grad",
-    "no_grad",
-    "is_tensor",
-    "allclose",
-    "equal",
-    "len",
-    "float",
-    "str",
-    "round",
-    "tensor",
-    "zeros_like",
-    "ones_like",
-    "rand_like",
-    "randn_like",
-    "empty_like",
-    "save",
-    "manual_seed",
-    "__len__",
-    "element_size",
-    "nelement",
-    "stride",
-    "keys",
-    "format",
-];
-
 /// Whether the value of an attribute, method or function of this name carries no graph, whatever it is taken from.
 #[must_use]
 pub fn is_plain(name: &str) -> bool {
-    PLAIN.contains(&name)
+    matches!(
+        name,
+        "detach"
+            | "detach_"
+            | "item"
+            | "numpy"
+            | "tolist"
+            | "data"
+            | "grad"
+            | "shape"
+            | "size"
+            | "dtype"
+            | "device"
+            | "ndim"
+            | "dim"
+            | "numel"
+            | "requires_grad"
+            | "argmax"
+            | "argmin"
+            | "argsort"
+            | "long"
+            | "int"
+            | "bool"
+            | "eq"
+            | "ne"
+            | "gt"
+            | "lt"
+            | "ge"
+            | "le"
+            | "isnan"
+            | "isfinite"
+            | "isinf"
+            | "any"
+            | "all"
+            | "backward"
+            | "step"
+            | "zero_grad"
+            | "no_grad"
+            | "is_tensor"
+            | "allclose"
+            | "equal"
+            | "len"
+            | "float"
+            | "str"
+            | "round"
+            | "tensor"
+            | "zeros_like"
+            | "ones_like"
+            | "rand_like"
+            | "randn_like"
+            | "empty_like"
+            | "save"
+            | "manual_seed"
+            | "__len__"
+            | "element_size"
+            | "nelement"
+            | "stride"
+            | "keys"
+            | "format"
+    )
 }
 
 /// `torch.no_grad()`, `inference_mode()`, `set_grad_enabled(False)`, however imported.

@@ -66,7 +66,7 @@ fn makes_figure(model: &Model, call: &Call) -> bool {
 }
 
 /// Whether a call is one of a function of the program that gives a figure it made.
-fn returns_figure(check: &Check, file: FileId, call: &Call) -> bool {
+fn returns_figure<'p>(check: &Check<'_, 'p>, file: FileId, call: &Call<'p>) -> bool {
     let Some((of, function)) = check.flow.callee(file, call.scope, &call.call.func) else { return false };
     let model = check.flow.models.of(of);
     let made = model.assigns.iter().filter(|assign| model.function_of(assign.scope) == Some(function)).find(|assign| {
@@ -94,7 +94,7 @@ fn has_number(call: &Call) -> bool {
 }
 
 /// Whether this function or one that calls it closes figures, or waits until the user has.
-fn is_closed(check: &Check, file: FileId, model: &Model, scope: ScopeId) -> bool {
+fn is_closed<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, scope: ScopeId) -> bool {
     let closes = |model: &Model, inside: Option<ScopeId>| {
         model.calls.iter().any(|call| {
             model.function_of(call.scope) == inside
@@ -104,7 +104,7 @@ fn is_closed(check: &Check, file: FileId, model: &Model, scope: ScopeId) -> bool
     };
     let inside = model.function_of(scope);
     // What is called after it may close the newest one.
-    let helps = |helper: &Call| {
+    let helps = |helper: &Call<'p>| {
         model.function_of(helper.scope) == inside
             && check
                 .flow

@@ -137,7 +137,7 @@ fn depth_in(check: &Check, file: FileId, function: ScopeId, hops: usize) -> Opti
     inside.filter_map(|call| Some(model.loops(call.block) + depth_of(check, file, call, hops)?)).max()
 }
 
-fn depth_of(check: &Check, file: FileId, call: &Call, hops: usize) -> Option<usize> {
+fn depth_of<'p>(check: &Check<'_, 'p>, file: FileId, call: &Call<'p>, hops: usize) -> Option<usize> {
     if lowtide_lint::ask::is_backward(call.call) {
         return Some(0);
     }

@@ -55,7 +55,8 @@ impl<'p> Check<'_, 'p> {
                 break;
             }
             let before = handed.len();
-            for (file, model) in models.iter() {
+            let named = Named::of(&handed);
+            for (file, model) in models.iter().filter(|(file, _)| named.is_in(*file)) {
                 for assign in model.assigns.iter().filter(|assign| !matches!(assign.how, Bound::Entered)) {
                     if mentions(self.flow, file, assign.scope, assign.value, &handed, MAX_NESTING) {
                         let places = self.flow.places(file, assign.scope, assign.target).into_iter();
@@ -99,6 +100,23 @@ impl<'p> Check<'_, 'p> {
             let name = own.map(|(name, _)| *name).or_else(|| parameters.kwarg.as_ref().map(|each| each.name.as_str()));
             handed.extend(name.map(|name| Place::Variable(to, function, name)));
         }
+    }
+}
+
+/// Where places can be named: a function's variables in its own file, a module's in every one that imports it.
+struct Named(Option<HashSet<FileId>>);
+
+impl Named {
+    fn of(places: &HashSet<Place>) -> Self {
+        let file = |place: &Place| match place {
+            Place::Variable(file, owner, _) if *owner != ScopeId::MODULE => Some(*file),
+            _ => None,
+        };
+        Self(places.iter().map(file).collect())
+    }
+
+    fn is_in(&self, file: FileId) -> bool {
+        self.0.as_ref().is_none_or(|files| files.contains(&file))
     }
 }
 

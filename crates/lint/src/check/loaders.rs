@@ -4,7 +4,7 @@ use ruff_python_ast::visitor::{Visitor, walk_expr};
 use ruff_python_ast::{ExprSubscript, Stmt};
 
 use super::Check;
-use crate::ask::{argument, calls_named, keyword, last_name, truth};
+use crate::ask::{argument, keyword, last_name, truth};
 use crate::feeds::is_inside;
 use crate::flow::{At, ClassId, Place, Reach};
 use crate::model::{BindingKind, Bound, Call, Expr, ScopeId, ScopeKind};
@@ -49,7 +49,7 @@ impl<'p> Check<'_, 'p> {
         self.loaders.get_or_init(|| {
             let mut found = Vec::new();
             for (file, model) in self.flow.models.iter() {
-                for call in calls_named(model, LOADERS) {
+                for call in model.calls_named(LOADERS) {
                     if self.called(file, call).is_some_and(|name| name.contains('.') && is_loader(name.rsplit('.').next())) {
                         found.push(self.loader(file, *call));
                     }

@@ -9,7 +9,7 @@ use super::holder::{FunctionRef, Grows, Holder, Root, Step};
 use super::ops::{Op, name_of};
 use super::target::{Target, function_ref};
 use super::{Bound, Certainty, Kind};
-use crate::flow::{At, Place};
+use crate::flow::{At, Place, Places};
 use crate::model::{BlockId, Expr, Ranged, ScopeId, ScopeKind, TextSize};
 use crate::program::FileId;
 
@@ -117,7 +117,7 @@ fn hooks(finder: &Finder, holder: &Holder) -> Option<Vec<Ranked>> {
             let mut ranked = statement(finder, Kind::Hook, file, call.scope, call.block, call.call.start());
             let places = match &*call.call.func {
                 Expr::Attribute(attribute) => finder.flow.places(file, call.scope, &attribute.value),
-                _ => Vec::new(),
+                _ => Places::new(),
             };
             // Another module may be meant.
             let same = aliases.iter().any(|alias| places.contains(&alias.at));

@@ -181,9 +181,7 @@ fn variable<'p>(flow: &Flow<'p>, root: &Root, name: &str) -> Result<(Place<'p>, 
     let model = flow.models.of(file);
     // An imported object is the other file's.
     let imported = flow.models.named(file, scope, &[name]).filter(|(to, ..)| *to != file);
-    if let Some((to, owner, name)) = imported
-        && let Some((name, _)) = flow.models.of(to).scope(owner).names.get_key_value(name.as_str())
-    {
+    if let Some((to, owner, name)) = imported {
         return Ok((flow.variable(to, owner, name), None));
     }
     let unbound = || format!("{} binds no variable `{name}` there", model.source.path().display());

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::{Flow, Place};
 use crate::model::{Binding, BindingKind, Bound, Expr, ExprCall, Model, ScopeId, ScopeKind, dotted};
-use crate::program::{FileId, Models};
+use crate::program::{Defined, FileId, Models};
 use crate::table::HashMap;
 
 /// A class.
@@ -138,15 +138,15 @@ impl<'p> Flow<'p> {
             Expr::Name(name) => {
                 let (file, owner, name) = self.models.definition(file, scope, expr).or_else(|| {
                     let owner = self.models.of(file).owner(scope, name.id.as_str())?;
-                    Some((file, owner, name.id.to_string()))
+                    Some((file, owner, name.id.as_str()))
                 })?;
-                self.class_of_variable(file, owner, &name, budget)
+                self.class_of_variable(file, owner, name, budget)
             }
             Expr::Attribute(attribute) => {
                 if let Some((file, owner, name)) = self.models.definition(file, scope, expr)
                     && !self.models.of(file).scope(owner).is_class()
                 {
-                    return self.class_of_variable(file, owner, &name, budget);
+                    return self.class_of_variable(file, owner, name, budget);
                 }
                 let class = self.class_within(file, scope, &attribute.value, budget)?;
                 self.class_of_attribute(class, attribute.attr.as_str(), budget)
@@ -282,16 +282,21 @@ impl<'p> Flow<'p> {
 
     /// The function or method that a call calls; a class gives its `__init__`.
     #[must_use]
-    pub fn callee(&self, file: FileId, scope: ScopeId, func: &Expr) -> Option<(FileId, ScopeId)> {
-        self.callee_within(file, scope, func, Budget { steps: MAX_STEPS, looks: &Cell::new(MAX_LOOKS) })
+    pub fn callee(&self, file: FileId, scope: ScopeId, func: &'p Expr) -> Option<(FileId, ScopeId)> {
+        let key = (std::ptr::from_ref(func).addr(), scope);
+        if let Some(known) = self.asked.callees.borrow().get(&key) {
+            return *known;
+        }
+        let found = self.callee_within(file, scope, func, Budget { steps: MAX_STEPS, looks: &Cell::new(MAX_LOOKS) });
+        self.asked.callees.borrow_mut().insert(key, found);
+        found
     }
 
     fn callee_within(&self, file: FileId, scope: ScopeId, func: &Expr, budget: Budget) -> Option<(FileId, ScopeId)> {
-        if let Some(function) = self.models.function(file, scope, func) {
-            return Some(function);
-        }
-        if let Some((file, class)) = self.models.class(file, scope, func) {
-            return self.method(ClassId { file, scope: class }, "__init__");
+        match self.models.defined(file, scope, func) {
+            Some(Defined::Function(file, function)) => return Some((file, function)),
+            Some(Defined::Class(file, class)) => return self.method(ClassId { file, scope: class }, "__init__"),
+            None => {}
         }
         let Expr::Attribute(attribute) = func else { return None };
         let class = self.class_within(file, scope, &attribute.value, budget)?;

@@ -16,9 +16,9 @@ mod place;
 pub use aliases::{Alias, Reach};
 pub use classes::{ClassId, Classes};
 pub use edges::Edge;
-pub use place::{At, Place};
+pub use place::{At, Place, Places};
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 
 use crate::model::{Assign, Expr, ScopeId};
 use crate::program::{FileId, Models};
@@ -44,6 +44,15 @@ pub struct Flow<'p> {
     elsewhere: HashMap<&'p str, Assigns<'p>>,
     /// What flows where. Few programs are asked: it is read when one is.
     edges: OnceCell<Edges<'p>>,
+    /// What was asked before.
+    asked: Asked<'p>,
+}
+
+/// What was asked of expressions, by their address in the tree and the scope: many rules ask the same of the same.
+#[derive(Debug, Default)]
+struct Asked<'p> {
+    places: RefCell<HashMap<(usize, ScopeId), Places<'p>>>,
+    callees: RefCell<HashMap<(usize, ScopeId), Option<(FileId, ScopeId)>>>,
 }
 
 /// The edges by their ends.
@@ -67,6 +76,7 @@ impl<'p> Flow<'p> {
             attribute_names: HashSet::default(),
             elsewhere: HashMap::default(),
             edges: OnceCell::new(),
+            asked: Asked::default(),
         };
         flow.index_assigns();
         flow

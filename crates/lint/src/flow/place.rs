@@ -1,5 +1,7 @@
 //! Places, and which of them an expression reads or writes.
 
+use smallvec::SmallVec;
+
 use super::{ClassId, Flow};
 use crate::model::{BindingKind, Expr, ExprCall, ScopeId, dotted};
 use crate::program::FileId;
@@ -28,6 +30,9 @@ pub struct At<'p> {
     pub depth: u32,
 }
 
+/// Places of one expression: rarely more than one.
+pub type Places<'p> = SmallVec<[At<'p>; 1]>;
+
 /// How many items below a place objects are followed.
 pub const MAX_DEPTH: u32 = 4;
 /// Nested expressions that are looked into: `a if b else c or d`.
@@ -36,13 +41,21 @@ const MAX_NESTING: usize = 24;
 impl<'p> Flow<'p> {
     /// Where the value of an expression may lie. More than one for `a or b`; none for what is computed anew.
     #[must_use]
-    pub fn places(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> Vec<At<'p>> {
-        let mut found = Vec::new();
+    pub fn places(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> Places<'p> {
+        if expr.is_literal_expr() {
+            return Places::new();
+        }
+        let key = (std::ptr::from_ref(expr).addr(), scope);
+        if let Some(known) = self.asked.places.borrow().get(&key) {
+            return known.clone();
+        }
+        let mut found = Places::new();
         self.collect(file, scope, expr, 0, MAX_NESTING, &mut found);
+        self.asked.places.borrow_mut().insert(key, found.clone());
         found
     }
 
-    fn collect(&self, file: FileId, scope: ScopeId, expr: &'p Expr, below: u32, nesting: usize, found: &mut Vec<At<'p>>) {
+    fn collect(&self, file: FileId, scope: ScopeId, expr: &'p Expr, below: u32, nesting: usize, found: &mut Places<'p>) {
         let Some(nesting) = nesting.checked_sub(1) else { return };
         if below > MAX_DEPTH {
             return;
@@ -66,15 +79,7 @@ impl<'p> Flow<'p> {
         }
     }
 
-    fn collect_call(
-        &self,
-        file: FileId,
-        scope: ScopeId,
-        call: &'p ExprCall,
-        below: u32,
-        nesting: usize,
-        found: &mut Vec<At<'p>>,
-    ) {
+    fn collect_call(&self, file: FileId, scope: ScopeId, call: &'p ExprCall, below: u32, nesting: usize, found: &mut Places<'p>) {
         if let Expr::Attribute(attribute) = &*call.func {
             if matches!(attribute.attr.as_str(), "get" | "setdefault" | "pop" | "__getitem__" | "popitem" | "popleft") {
                 let own = self.callee(file, scope, &call.func);
@@ -151,8 +156,6 @@ impl<'p> Flow<'p> {
     /// The place of what an import or a class's name leads to.
     fn defined(&self, file: FileId, scope: ScopeId, expr: &Expr) -> Option<Place<'p>> {
         let (file, owner, name) = self.models.definition(file, scope, expr)?;
-        let names = &self.models.of(file).scope(owner).names;
-        let (name, _) = names.get_key_value(name.as_str())?;
         Some(self.variable(file, owner, name))
     }
 

@@ -25,6 +25,7 @@ pub(super) fn build(source: &Source) -> Model<'_> {
         results: Vec::new(),
         attributes: HashSet::default(),
         deletes: Vec::new(),
+        called: super::Called::default(),
     };
     let mut builder =
         Builder { model, scope: ScopeId::MODULE, block: BlockId(0), statement: TextRange::default(), later: Vec::new() };

@@ -20,7 +20,7 @@ pub use ruff_text_size::{Ranged, TextRange, TextSize};
 pub use scope::{Binding, BindingKind, Scope, ScopeId, ScopeKind};
 
 use crate::source::Source;
-use crate::table::HashSet;
+use crate::table::{HashMap, HashSet};
 
 /// What names mean in one file.
 #[derive(Debug)]
@@ -41,13 +41,47 @@ pub struct Model<'a> {
     pub attributes: HashSet<&'a str>,
     /// Every `del`.
     pub deletes: Vec<Delete<'a>>,
+    /// The same by name.
+    called: Called<'a>,
+}
+
+/// Calls by the last name of what is called.
+#[derive(Debug, Default)]
+struct Called<'a> {
+    /// Their places in the list of all.
+    by_name: HashMap<&'a str, Vec<usize>>,
+    /// The names that imports give, and the last ones of what they import, where they differ.
+    renamed: Vec<(&'a str, String)>,
+}
+
+impl<'a> Called<'a> {
+    fn of(calls: &[Call<'a>], scopes: &[Scope<'a>]) -> Self {
+        let mut called = Self::default();
+        for (call, at) in calls.iter().zip(0..) {
+            if let Some(name) = crate::ask::last_name(call.call.func.as_ref()) {
+                called.by_name.entry(name).or_default().push(at);
+            }
+        }
+        for (name, bindings) in scopes.iter().flat_map(|scope| &scope.names) {
+            for binding in bindings {
+                if let BindingKind::Import { path, .. } = &binding.kind
+                    && let Some(last) = path.rsplit('.').next().filter(|last| last != name)
+                {
+                    called.renamed.push((name, last.to_owned()));
+                }
+            }
+        }
+        called
+    }
 }
 
 impl<'a> Model<'a> {
     /// Reads a file's tree.
     #[must_use]
     pub fn new(source: &'a Source) -> Self {
-        build::build(source)
+        let mut model = build::build(source);
+        model.called = Called::of(&model.calls, &model.scopes);
+        model
     }
 
     /// The scope of this id.
@@ -71,6 +105,19 @@ impl<'a> Model<'a> {
             Some(block)
         })
     }
+
+    /// The calls whose last name is one of these, or was before an import gave it another; in the order of the text.
+    #[must_use]
+    pub fn calls_named(&self, names: &[&str]) -> Vec<&Call<'a>> {
+        let called = &self.called;
+        let renamed = called.renamed.iter().filter(|(_, last)| names.contains(&last.as_str())).map(|(name, _)| *name);
+        let by_name = names.iter().copied().chain(renamed).filter_map(|name| called.by_name.get(name));
+        let mut found: Vec<usize> = by_name.flatten().copied().collect();
+        found.sort_unstable();
+        found.dedup();
+        found.into_iter().map(|at| &self.calls[at]).collect()
+    }
+
 
     /// How many loops stand around a block inside its function (comprehensions among them).
     #[must_use]

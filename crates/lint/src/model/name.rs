@@ -1,13 +1,14 @@
 //! What a dotted expression names, through imports and their aliases.
 
 use ruff_python_ast::Expr;
+use smallvec::SmallVec;
 
 use super::{BindingKind, Model, ScopeId};
 
 /// The parts of `a.b.c`; none where it is anything but names and dots.
 #[must_use]
-pub fn dotted(expr: &Expr) -> Option<Vec<&str>> {
-    let mut parts = Vec::new();
+pub fn dotted(expr: &Expr) -> Option<SmallVec<[&str; 4]>> {
+    let mut parts = SmallVec::new();
     let mut at = expr;
     loop {
         match at {

@@ -21,6 +21,11 @@ pub trait Files {
 
     /// Whether there is a regular file.
     fn is_file(&self, path: &Path) -> bool;
+
+    /// Whether there may be files below a folder; what cannot tell says yes.
+    fn may_be_folder(&self, _path: &Path) -> bool {
+        true
+    }
 }
 
 /// A filesystem below a root, such as `/proc/PID/root`. Symbolic links are followed inside it, as the process would.
@@ -97,6 +102,10 @@ impl Files for Rooted {
 
     fn is_file(&self, path: &Path) -> bool {
         self.place(path).is_ok_and(|place| place.is_file())
+    }
+
+    fn may_be_folder(&self, path: &Path) -> bool {
+        self.place(path).is_ok_and(|place| place.is_dir())
     }
 }
 

@@ -61,7 +61,26 @@ pub(super) struct Finder<'f> {
     /// The file of a module by its path without an ending.
     found: HashMap<PathBuf, Option<PathBuf>>,
     /// Where absolute imports of a folder's files begin.
-    tops: HashMap<PathBuf, Vec<PathBuf>>,
+    tops: HashMap<PathBuf, Vec<Top>>,
+}
+
+/// A folder in which absolute imports begin, and what has been looked for in it: the first name of most means a library.
+struct Top {
+    path: PathBuf,
+    heads: HashMap<String, bool>,
+}
+
+impl Top {
+    /// Whether there is anything of a package or a module of this name.
+    fn has(&mut self, files: &dyn Files, head: &str) -> bool {
+        if let Some(known) = self.heads.get(head) {
+            return *known;
+        }
+        let path = self.path.join(head);
+        let has = files.may_be_folder(&path) || files.is_file(&path.with_extension("py"));
+        self.heads.insert(head.to_owned(), has);
+        has
+    }
 }
 
 impl<'f> Finder<'f> {
@@ -84,11 +103,14 @@ impl<'f> Finder<'f> {
             let tops = self.tops_of(folder);
             self.tops.insert(folder.to_owned(), tops);
         }
-        let places: Vec<PathBuf> = self.tops[folder].iter().map(|top| top.join(&relative)).collect();
+        let tops = self.tops.get_mut(folder).into_iter().flatten();
+        let head = name.split('.').next().unwrap_or_default();
+        let places: Vec<PathBuf> =
+            tops.filter_map(|top| top.has(self.files, head).then(|| top.path.join(&relative))).collect();
         places.into_iter().find_map(|place| self.module(place))
     }
 
-    fn tops_of(&self, folder: &Path) -> Vec<PathBuf> {
+    fn tops_of(&self, folder: &Path) -> Vec<Top> {
         let mut top = folder;
         for _ in 0..MAX_CLIMB {
             if !self.files.is_file(&top.join("__init__.py")) {
@@ -98,7 +120,8 @@ impl<'f> Finder<'f> {
             top = parent;
         }
         let climbed = (top != folder).then(|| top.to_owned());
-        climbed.into_iter().chain([folder.to_owned()]).chain(self.search.iter().cloned()).collect()
+        let all = climbed.into_iter().chain([folder.to_owned()]).chain(self.search.iter().cloned());
+        all.map(|path| Top { path, heads: HashMap::default() }).collect()
     }
 
     fn module(&mut self, path: PathBuf) -> Option<PathBuf> {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub use files::{Files, InMemory, Rooted};
 pub use library::is_library;
 
-use crate::model::{BindingKind, Expr, Model, ScopeId};
+use crate::model::{Binding, BindingKind, Expr, Model, ScopeId};
 use crate::source::{Source, SourceError};
 use crate::table::{HashMap, HashSet};
 
@@ -153,6 +153,15 @@ impl Program {
     }
 }
 
+/// What an expression names, and its scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defined {
+    /// A function or a method.
+    Function(FileId, ScopeId),
+    /// A class.
+    Class(FileId, ScopeId),
+}
+
 /// A program and what names mean in each of its files.
 #[derive(Debug)]
 pub struct Models<'p> {
@@ -197,22 +206,23 @@ impl<'p> Models<'p> {
 
     /// Where the definition that an expression names stands, in whichever file: its scope and its name there.
     #[must_use]
-    pub fn definition(&self, file: FileId, scope: ScopeId, expr: &Expr) -> Option<(FileId, ScopeId, String)> {
+    pub fn definition(&self, file: FileId, scope: ScopeId, expr: &Expr) -> Option<(FileId, ScopeId, &'p str)> {
         let parts = crate::model::dotted(expr)?;
         self.named(file, scope, &parts)
     }
 
     /// The same for the parts of a dotted name.
     #[must_use]
-    pub fn named(&self, file: FileId, scope: ScopeId, parts: &[&str]) -> Option<(FileId, ScopeId, String)> {
+    pub fn named(&self, file: FileId, scope: ScopeId, parts: &[&str]) -> Option<(FileId, ScopeId, &'p str)> {
         self.named_within(file, scope, parts, MAX_HOPS)
     }
 
-    fn named_within(&self, file: FileId, scope: ScopeId, parts: &[&str], hops: usize) -> Option<(FileId, ScopeId, String)> {
+    fn named_within(&self, file: FileId, scope: ScopeId, parts: &[&str], hops: usize) -> Option<(FileId, ScopeId, &'p str)> {
         let (first, rest) = parts.split_first()?;
         let model = self.of(file);
         let Some(owner) = model.owner(scope, first) else { return self.starred(file, parts, hops.checked_sub(1)?) };
-        let binding = model.scope(owner).bindings(first).last()?;
+        let (name, bindings) = model.scope(owner).names.get_key_value(*first)?;
+        let binding = bindings.last()?;
         match &binding.kind {
             BindingKind::Import { path, level } => {
                 let hops = hops.checked_sub(1)?;
@@ -229,15 +239,15 @@ impl<'p> Models<'p> {
             BindingKind::Class(class) if !rest.is_empty() => {
                 let member = model.scope(*class);
                 let [name] = rest else { return None };
-                member.names.contains_key(name).then(|| (file, *class, (*name).to_owned()))
+                member.names.get_key_value(*name).map(|(name, _)| (file, *class, *name))
             }
-            _ if rest.is_empty() => Some((file, owner, (*first).to_owned())),
+            _ if rest.is_empty() => Some((file, owner, name)),
             _ => None,
         }
     }
 
     /// What a name means that only `from module import *` can have bound.
-    fn starred(&self, file: FileId, parts: &[&str], hops: usize) -> Option<(FileId, ScopeId, String)> {
+    fn starred(&self, file: FileId, parts: &[&str], hops: usize) -> Option<(FileId, ScopeId, &'p str)> {
         self.of(file).scope(ScopeId::MODULE).bindings("*").iter().rev().find_map(|binding| {
             let BindingKind::Import { path, level } = &binding.kind else { return None };
             let path = format!("{}{path}", ".".repeat(*level as usize));
@@ -249,8 +259,8 @@ impl<'p> Models<'p> {
     /// The class that an expression names.
     #[must_use]
     pub fn class(&self, file: FileId, scope: ScopeId, expr: &Expr) -> Option<(FileId, ScopeId)> {
-        let (file, owner, name) = self.definition(file, scope, expr)?;
-        self.of(file).scope(owner).bindings(&name).iter().rev().find_map(|binding| match binding.kind {
+        let (file, bindings) = self.bindings_of(file, scope, expr)?;
+        bindings.iter().rev().find_map(|binding| match binding.kind {
             BindingKind::Class(class) => Some((file, class)),
             _ => None,
         })
@@ -259,11 +269,30 @@ impl<'p> Models<'p> {
     /// The function that an expression names.
     #[must_use]
     pub fn function(&self, file: FileId, scope: ScopeId, expr: &Expr) -> Option<(FileId, ScopeId)> {
-        let (file, owner, name) = self.definition(file, scope, expr)?;
-        self.of(file).scope(owner).bindings(&name).iter().rev().find_map(|binding| match binding.kind {
-            BindingKind::Function(function) => Some((file, function)),
+        match self.defined(file, scope, expr) {
+            Some(Defined::Function(file, function)) => Some((file, function)),
             _ => None,
-        })
+        }
+    }
+
+    /// The function that an expression names; the class, where it names none.
+    #[must_use]
+    pub fn defined(&self, file: FileId, scope: ScopeId, expr: &Expr) -> Option<Defined> {
+        let (file, bindings) = self.bindings_of(file, scope, expr)?;
+        let mut class = None;
+        for binding in bindings.iter().rev() {
+            match binding.kind {
+                BindingKind::Function(function) => return Some(Defined::Function(file, function)),
+                BindingKind::Class(found) if class.is_none() => class = Some(Defined::Class(file, found)),
+                _ => {}
+            }
+        }
+        class
+    }
+
+    fn bindings_of(&self, file: FileId, scope: ScopeId, expr: &Expr) -> Option<(FileId, &[Binding<'p>])> {
+        let (file, owner, name) = self.definition(file, scope, expr)?;
+        Some((file, self.of(file).scope(owner).bindings(name)))
     }
 }
 
