@@ -18,9 +18,9 @@ pub use loaders::{Loader, Workers};
 pub use puts::Put;
 pub use values::Value;
 
-use crate::ask::{Answers, is_backward};
+use crate::ask::Answers;
 use crate::autograd::Autograd;
-use crate::feeds::{Containers, Site, innermost_loop, is_inside};
+use crate::feeds::{Containers, Site, innermost_loop};
 use crate::fix::Fix;
 use crate::flow::{At, ClassId, Flow, Place};
 use crate::model::{BlockId, BlockKind, Expr, Model, ScopeId, TextSize};
@@ -148,7 +148,7 @@ impl<'f, 'p> Check<'f, 'p> {
     #[must_use]
     pub fn outlives(&self, file: FileId, scope: ScopeId, block: BlockId, expr: &'p Expr) -> bool {
         self.containers.outlives(file, scope, block, expr)
-            && (self.is_in_training_loop(file, block)
+            && (innermost_loop(self.flow.models.of(file), block).is_some_and(|round| self.trains_in(file, round))
                 || !self.is_models_local(file, scope, expr) && !self.is_counted(file, scope, block, expr))
     }
 
@@ -173,13 +173,6 @@ impl<'f, 'p> Check<'f, 'p> {
         };
         let mut rounds = loops_around(model, block).peekable();
         rounds.peek().is_some() && rounds.all(counts) && self.flow.places(file, scope, expr).iter().all(own)
-    }
-
-    /// Whether one of the loops around a block calls `backward`.
-    fn is_in_training_loop(&self, file: FileId, block: BlockId) -> bool {
-        let model = self.flow.models.of(file);
-        let Some(round) = innermost_loop(model, block) else { return false };
-        model.calls.iter().any(|call| is_backward(call.call) && is_inside(model, call.block, round))
     }
 
     /// Whether two expressions can mean the same object.

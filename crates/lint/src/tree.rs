@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use ignore::WalkBuilder;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// Files of one part, at most: half of what one program may have ([`crate::program::MAX_FILES`]), so that there is room for
-/// what they import from other parts.
-const MOST: usize = crate::program::MAX_FILES / 2;
+/// Files of one part, at most: three quarters of what one program may have ([`crate::program::MAX_FILES`]). The rest is room for
+/// what they import from other parts, which is read again for each part.
+const MOST: usize = crate::program::MAX_FILES / 4 * 3;
 /// Files of one tree, at most.
 pub const MAX_FILES: usize = 100_000;
 

@@ -94,20 +94,11 @@ fn is_cut_into_batches<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p
     }
     model.calls.iter().filter(|other| check.flow.models.of(file).owner(other.scope, name.id.as_str()) == Some(owner)).any(
         |other| {
-            let position =
-                other.call.arguments.args.iter().position(|value| matches!(value, Expr::Name(each) if each.id == name.id));
-            let Some((of, function)) = position.and(check.flow.callee(file, other.scope, &other.call.func)) else { return false };
-            let callee = check.flow.models.of(of);
-            let own = usize::from(callee.scope(function).parent.is_some_and(|parent| callee.scope(parent).is_class()));
-            let parameter = callee.scope(function).parameters().and_then(|parameters| {
-                parameters
-                    .posonlyargs
-                    .iter()
-                    .chain(&parameters.args)
-                    .nth(position? + own)
-                    .map(|each| each.parameter.name.as_str())
-            });
-            parameter.is_some_and(|parameter| cuts(check, of, function, parameter))
+            let Some((of, function)) = check.flow.callee(file, other.scope, &other.call.func) else { return false };
+            let given = check.flow.given(file, other, of, function).into_iter();
+            given
+                .filter(|one| one.depth == 0 && matches!(one.value, Expr::Name(each) if each.id == name.id))
+                .any(|one| cuts(check, of, function, one.parameter))
         },
     )
 }

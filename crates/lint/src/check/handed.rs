@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::Check;
 use crate::autograd::mentions;
 use crate::flow::{ClassId, Place};
-use crate::model::{BindingKind, BlockId, Bound, Call, Expr, Model, ScopeId};
+use crate::model::{BlockId, Bound, Call, Expr, Model, ScopeId};
 use crate::program::FileId;
 
 /// Rounds of following values from variable to variable.
@@ -80,25 +80,10 @@ impl<'p> Check<'_, 'p> {
 
     /// The parameters that get an argument with a graph.
     fn parameters(&self, file: FileId, call: &Call<'p>, to: FileId, function: ScopeId, handed: &mut HashSet<Place<'p>>) {
-        let callee = self.flow.models.of(to);
-        let Some(parameters) = callee.scope(function).parameters() else { return };
-        let carries = |value: &'p Expr| self.autograd.carries(file, call.scope, call.block, value);
-        let of_class = callee.scope(function).parent.is_some_and(|parent| callee.scope(parent).is_class());
-        let skip = usize::from(of_class && call.call.func.is_attribute_expr());
-        let positional: Vec<&str> =
-            parameters.posonlyargs.iter().chain(&parameters.args).skip(skip).map(|each| each.parameter.name.as_str()).collect();
-        for (at, value) in call.call.arguments.args.iter().enumerate() {
-            let name = positional.get(at).copied().or_else(|| parameters.vararg.as_ref().map(|each| each.name.as_str()));
-            if let Some(name) = name.filter(|_| carries(value)) {
-                handed.insert(Place::Variable(to, function, name));
+        for given in self.flow.given(file, call, to, function) {
+            if self.autograd.carries(file, call.scope, call.block, given.value) {
+                handed.insert(Place::Variable(to, function, given.parameter));
             }
-        }
-        for keyword in &call.call.arguments.keywords {
-            let Some(name) = keyword.arg.as_ref().filter(|_| carries(&keyword.value)) else { continue };
-            let own = callee.scope(function).names.get_key_value(name.as_str());
-            let own = own.filter(|(_, bindings)| bindings.iter().any(|each| matches!(each.kind, BindingKind::Parameter { .. })));
-            let name = own.map(|(name, _)| *name).or_else(|| parameters.kwarg.as_ref().map(|each| each.name.as_str()));
-            handed.extend(name.map(|name| Place::Variable(to, function, name)));
         }
     }
 }

@@ -175,17 +175,9 @@ impl<'p> Check<'_, 'p> {
 
     /// Whether a caller in a loop gives the same object for a parameter each time.
     fn argument_is_steady(&self, file: FileId, function: ScopeId, name: &str, left: usize) -> bool {
-        let model = self.flow.models.of(file);
-        let Some(parameters) = model.scope(function).parameters() else { return false };
-        let position =
-            parameters.posonlyargs.iter().chain(&parameters.args).position(|each| each.parameter.name.as_str() == name);
-        let Some(position) = position else { return false };
-        let bound = model.scope(function).parent.is_some_and(|parent| model.scope(parent).is_class());
         self.callers(file, function).iter().any(|(from, call)| {
-            let given = &call.call.arguments;
-            let by_name = given.keywords.iter().find(|each| each.arg.as_ref().is_some_and(|arg| arg.as_str() == name));
-            let at = position.checked_sub(usize::from(bound && call.call.func.is_attribute_expr()));
-            let value = by_name.map(|each| &each.value).or_else(|| given.args.get(at?));
+            let given = self.flow.given(*from, call, file, function).into_iter();
+            let value = given.filter(|one| one.parameter == name && one.depth == 0).map(|one| one.value).next();
             let caller = self.flow.models.of(*from);
             let mut rounds = loops_around(caller, call.block);
             value.is_some_and(|value| match rounds.next() {

@@ -239,19 +239,12 @@ impl<'p> Check<'_, 'p> {
     /// What the callers of a function give for a parameter.
     pub fn given_to(&self, at: At<'p>) -> Vec<(FileId, ScopeId, &'p Expr)> {
         let Place::Variable(file, owner, name) = at.place else { return Vec::new() };
-        let model = self.flow.models.of(file);
-        let Some(parameters) = model.scope(owner).parameters() else { return Vec::new() };
-        let position =
-            parameters.posonlyargs.iter().chain(&parameters.args).position(|each| each.parameter.name.as_str() == name);
-        let of_class = model.scope(owner).parent.is_some_and(|parent| model.scope(parent).is_class());
         let callers = self.callers(file, owner).into_iter();
-        callers
-            .filter_map(|(from, call)| {
-                let at = position?.checked_sub(usize::from(of_class));
-                let by_place = at.and_then(|at| call.call.arguments.args.get(at));
-                Some((from, call.scope, keyword(call.call, name).or(by_place)?))
-            })
-            .collect()
+        let given = callers.flat_map(|(from, call)| {
+            let all = self.flow.given(from, &call, file, owner).into_iter();
+            all.filter(|one| one.parameter == name && one.depth == 0).map(move |one| (from, call.scope, one.value))
+        });
+        given.collect()
     }
 
     /// Whether a scope is a data set's `__getitem__`, a function that collates, or a method that the former calls.

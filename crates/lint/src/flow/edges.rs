@@ -1,10 +1,11 @@
 //! What flows from place to place: the edges of [`super::Flow`].
 
-use ruff_python_ast::ExprCall;
+use ruff_python_ast::{ExprCall, Keyword};
 
-use super::classes::{decorated, is_static};
-use super::{At, ClassId, Flow, Place};
-use crate::model::{BindingKind, Bound, Call, Expr, Model, Ranged, ScopeId, ScopeKind, TextSize};
+use super::arguments::{matched, method};
+use super::classes::decorated;
+use super::{At, ClassId, Flow, Given, Place};
+use crate::model::{Bound, Call, Expr, Model, Ranged, ScopeId, TextSize};
 use crate::program::FileId;
 
 /// An object at `from` is also at `to`.
@@ -110,9 +111,9 @@ impl<'p> Edges<'_, 'p> {
         self.put_into(file, call);
         let arguments = &call.call.arguments;
         if let Some((to, function)) = self.flow.callee(file, call.scope, &call.call.func) {
-            let bound = self.receiver(file, call, to, function);
-            self.arguments(file, call.scope, &arguments.args, to, function, usize::from(bound));
-            self.keywords(file, call, to, function);
+            self.receiver(file, call, to, function);
+            let given = self.flow.given(file, call, to, function);
+            self.parameters(file, call.scope, to, function, given);
         } else if let Some((to, class)) = self.flow.models.class(file, call.scope, &call.call.func) {
             // No `__init__`: a dataclass or a named tuple, whose keywords are its attributes.
             for keyword in &arguments.keywords {
@@ -126,60 +127,24 @@ impl<'p> Edges<'_, 'p> {
         }
     }
 
-    /// Whether the callee gets its first parameter from the call's receiver; the receiver then is an instance.
-    fn receiver(&mut self, file: FileId, call: &Call<'p>, to: FileId, function: ScopeId) -> bool {
+    /// What a method is called on is an instance of its class.
+    fn receiver(&mut self, file: FileId, call: &Call<'p>, to: FileId, function: ScopeId) {
+        let Expr::Attribute(attribute) = &*call.call.func else { return };
         let model = self.flow.models.of(to);
-        let scope = model.scope(function);
-        let Some(class) = scope.parent.filter(|parent| model.scope(*parent).is_class()) else { return false };
-        let ScopeKind::Function(definition) = scope.kind else { return false };
-        if is_static(definition) {
-            return false;
+        let Some(class) = model.scope(function).parent.filter(|_| method(model, function).is_some()) else { return };
+        if self.flow.models.class(file, call.scope, &attribute.value).is_some() {
+            return;
         }
         let class = ClassId { file: to, scope: class };
-        match &*call.call.func {
-            // `Class.method(object, ...)`
-            Expr::Attribute(attribute) if self.flow.models.class(file, call.scope, &attribute.value).is_some() => {
-                decorated(definition, "classmethod")
-            }
-            Expr::Attribute(attribute) => {
-                for from in self.flow.places(file, call.scope, &attribute.value) {
-                    self.add(from, At { place: Place::Instance(class), depth: 0 }, file, call.call.range().start());
-                }
-                true
-            }
-            _ => true,
+        for from in self.flow.places(file, call.scope, &attribute.value) {
+            self.add(from, At { place: Place::Instance(class), depth: 0 }, file, call.call.range().start());
         }
     }
 
-    fn arguments(&mut self, file: FileId, scope: ScopeId, values: &'p [Expr], to: FileId, function: ScopeId, skip: usize) {
-        let Some(parameters) = self.flow.models.of(to).scope(function).parameters() else { return };
-        let positional: Vec<_> = parameters.posonlyargs.iter().chain(&parameters.args).skip(skip).collect();
-        for (parameter, value) in positional.iter().zip(values) {
-            if value.is_starred_expr() {
-                return;
-            }
-            let place = Place::Variable(to, function, parameter.parameter.name.as_str());
-            self.value(file, scope, value, 0, At { place, depth: 0 });
-        }
-        if let Some(vararg) = &parameters.vararg {
-            let place = Place::Variable(to, function, vararg.name.as_str());
-            values.iter().skip(positional.len()).for_each(|value| self.value(file, scope, value, 0, At { place, depth: 1 }));
-        }
-    }
-
-    fn keywords(&mut self, file: FileId, call: &Call<'p>, to: FileId, function: ScopeId) {
-        let scope = self.flow.models.of(to).scope(function);
-        for keyword in &call.call.arguments.keywords {
-            let Some(name) = &keyword.arg else { continue };
-            let bound = scope.bindings(name.as_str()).iter().any(|each| matches!(each.kind, BindingKind::Parameter { .. }));
-            let place = if bound {
-                At { place: Place::Variable(to, function, name.as_str()), depth: 0 }
-            } else if let Some(kwarg) = scope.parameters().and_then(|parameters| parameters.kwarg.as_deref()) {
-                At { place: Place::Variable(to, function, kwarg.name.as_str()), depth: 1 }
-            } else {
-                continue;
-            };
-            self.value(file, call.scope, &keyword.value, 0, place);
+    fn parameters(&mut self, file: FileId, scope: ScopeId, to: FileId, function: ScopeId, given: Vec<Given<'p>>) {
+        for each in given {
+            let place = Place::Variable(to, function, each.parameter);
+            self.value(file, scope, each.value, 0, At { place, depth: each.depth });
         }
     }
 
@@ -187,10 +152,7 @@ impl<'p> Edges<'_, 'p> {
     fn started(&mut self, file: FileId, call: &Call<'p>) {
         let arguments = &call.call.arguments;
         if let (Some(target), Some(Expr::Tuple(args))) = (keyword(call.call, "target"), keyword(call.call, "args")) {
-            if let Some((to, function)) = self.flow.callee(file, call.scope, target) {
-                let skip = self.is_method(to, function);
-                self.arguments(file, call.scope, &args.elts, to, function, skip);
-            }
+            self.start(file, call, target, &args.elts, &[]);
             return;
         }
         let name = match &*call.call.func {
@@ -198,19 +160,17 @@ impl<'p> Edges<'_, 'p> {
             Expr::Attribute(attribute) => attribute.attr.as_str(),
             _ => return,
         };
-        if let Some((first, rest)) = arguments.args.split_first().filter(|_| STARTERS.contains(&name))
-            && let Some((to, function)) = self.flow.callee(file, call.scope, first)
-        {
-            let skip = self.is_method(to, function);
-            self.arguments(file, call.scope, rest, to, function, skip);
-            self.keywords(file, call, to, function);
+        if let Some((first, rest)) = arguments.args.split_first().filter(|_| STARTERS.contains(&name)) {
+            self.start(file, call, first, rest, &arguments.keywords);
         }
     }
 
-    fn is_method(&self, file: FileId, function: ScopeId) -> usize {
-        let model = self.flow.models.of(file);
-        let parent = model.scope(function).parent;
-        usize::from(parent.is_some_and(|parent| model.scope(parent).is_class()))
+    fn start(&mut self, file: FileId, call: &Call<'p>, target: &'p Expr, args: &'p [Expr], keywords: &'p [Keyword]) {
+        let Some((to, function)) = self.flow.callee(file, call.scope, target) else { return };
+        let callee = self.flow.models.of(to);
+        let skip = usize::from(method(callee, function).is_some());
+        let given = matched(callee, function, skip, args, keywords);
+        self.parameters(file, call.scope, to, function, given);
     }
 
     /// What is put into a container lies one item below it.

@@ -9,11 +9,13 @@
 //! The order of statements is not looked at: what may hold an object at any time does.
 
 mod aliases;
+mod arguments;
 mod classes;
 mod edges;
 mod place;
 
 pub use aliases::{Alias, Reach};
+pub use arguments::Given;
 pub use classes::{ClassId, Classes};
 pub use edges::Edge;
 pub use place::{At, Place, Places};

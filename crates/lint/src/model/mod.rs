@@ -118,7 +118,6 @@ impl<'a> Model<'a> {
         found.into_iter().map(|at| &self.calls[at]).collect()
     }
 
-
     /// How many loops stand around a block inside its function (comprehensions among them).
     #[must_use]
     pub fn loops(&self, id: BlockId) -> usize {

@@ -105,8 +105,7 @@ impl<'f> Finder<'f> {
         }
         let tops = self.tops.get_mut(folder).into_iter().flatten();
         let head = name.split('.').next().unwrap_or_default();
-        let places: Vec<PathBuf> =
-            tops.filter_map(|top| top.has(self.files, head).then(|| top.path.join(&relative))).collect();
+        let places: Vec<PathBuf> = tops.filter_map(|top| top.has(self.files, head).then(|| top.path.join(&relative))).collect();
         places.into_iter().find_map(|place| self.module(place))
     }
 
@@ -127,6 +126,11 @@ impl<'f> Finder<'f> {
     fn module(&mut self, path: PathBuf) -> Option<PathBuf> {
         if let Some(known) = self.found.get(&path) {
             return known.clone();
+        }
+        // A module that is no package has none below it.
+        let above = path.parent().and_then(|above| self.found.get(above)).and_then(Option::as_ref);
+        if above.is_some_and(|above| !above.ends_with("__init__.py")) {
+            return None;
         }
         let file = path.with_extension("py");
         let package = path.join("__init__.py");

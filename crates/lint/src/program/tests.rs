@@ -35,7 +35,7 @@ fn imports_of_the_users_own_are_followed() {
             func => models.definition(train, call.scope, func),
         })
         .collect();
-    assert_eq!(found, [Some((state, ScopeId::MODULE, "HISTORY".to_owned())), Some((util, ScopeId::MODULE, "f".to_owned()))]);
+    assert_eq!(found, [Some((state, ScopeId::MODULE, "HISTORY")), Some((util, ScopeId::MODULE, "f"))]);
 }
 
 #[test]
