@@ -51,12 +51,14 @@ def tree(name: str, version: str) -> Path:
 
 def commands(lowtide: Path, path: Path) -> dict[str, list[str]]:
     """Each tool on a tree."""
-    tools = rivals_python().parent
+    python = rivals_python()
+    tools = python.parent
+    # Scripts are given to the interpreter: their first line names the folder that the environment was made in.
     return {
         "lowtide": [str(lowtide), "check", "--fail-on", "none", str(path)],
         "Ruff": [str(tools / "ruff"), "check", "--no-cache", "--isolated", "--exit-zero", "--quiet", str(path)],
-        "TorchFix": [str(tools / "torchfix"), str(path)],
-        "torch-preflight": [str(tools / "torch-preflight"), "check", str(path)],
+        "TorchFix": [str(python), str(tools / "torchfix"), str(path)],
+        "torch-preflight": [str(python), str(tools / "torch-preflight"), "check", str(path)],
     }
 
 
