@@ -53,9 +53,12 @@ pub struct Flow<'p> {
 /// What was asked of expressions, by their address in the tree and the scope: many rules ask the same of the same.
 #[derive(Debug, Default)]
 struct Asked<'p> {
-    places: RefCell<HashMap<(usize, ScopeId), Places<'p>>>,
-    callees: RefCell<HashMap<(usize, ScopeId), Option<(FileId, ScopeId)>>>,
+    places: RefCell<HashMap<Asker, Places<'p>>>,
+    callees: RefCell<HashMap<Asker, Option<(FileId, ScopeId)>>>,
 }
+
+/// An expression's address in its tree, and the scope that it is read in.
+type Asker = (usize, ScopeId);
 
 /// The edges by their ends.
 #[derive(Debug, Default)]
