@@ -165,12 +165,8 @@ pub(super) fn price(table: &Table) -> String {
     let change = percent(difference.value);
     let interval = interval(difference.measured());
     let direction = if change > 0.0 { "longer" } else { "shorter" };
-    let took = format!(
-        "a step takes {:.1} % {direction}{interval}: {} instead of {}",
-        change.abs(),
-        value(time, false),
-        value(time, true)
-    );
+    let took =
+        format!("a step is {:.1} % {direction}{interval}: {} instead of {}", change.abs(), value(time, false), value(time, true));
     match (difference.differs(SENTENCE), difference.smallest(SENTENCE)) {
         (Some(true), _) => took,
         (Some(false), Some(smallest)) => {

@@ -179,7 +179,7 @@ fn growth_is_matched_by_step_where_both_sides_have_steps() {
     assert_eq!(comparison.matched.by, "step");
     assert_eq!(comparison.outcome, Change::NoDifference, "{}", comparison.summary);
     assert!(
-        comparison.price.contains("a step takes 100.0 % longer") && comparison.price.contains("does not tell"),
+        comparison.price.contains("a step is 100.0 % longer") && comparison.price.contains("does not tell"),
         "{}",
         comparison.price
     );
@@ -197,7 +197,7 @@ fn several_runs_a_side_tell_the_price_and_the_phases() {
     let leaking = Program { leak: 1.0, ..HEALTHY };
     let comparison = compare(&runs(leaking, [0.200, 0.201, 0.199]), &runs(HEALTHY, [0.220, 0.221, 0.219]));
     assert_eq!(comparison.outcome, Change::Fixed, "{}", comparison.summary);
-    assert!(comparison.price.starts_with("a step takes 10.0 % longer (95 %: +"), "{}", comparison.price);
+    assert!(comparison.price.starts_with("a step is 10.0 % longer (95 %: +"), "{}", comparison.price);
     let phase = comparison.rows.iter().find(|row| row.phase.as_deref() == Some("train") && row.quantity == Quantity::Peak);
     assert_eq!(phase.expect("a row").differs, Some(true));
     // Runs that differ among themselves hide as much.
