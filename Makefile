@@ -30,6 +30,15 @@ test-frameworks: ## Marks and callbacks against real HF Trainer and Lightning; n
 	PYTHONDONTWRITEBYTECODE=1 $$venv -m pytest -q -p no:cacheprovider crates/lowtide/agent/tests/test_frameworks.py && \
 	PYTHONDONTWRITEBYTECODE=1 $$venv -m pytest -q -p no:cacheprovider python/lowtide/tests
 
+.PHONY: test-page
+test-page: $(LOWTIDE) ## Pages in a headless Chromium: no error, no request, curve, toggles, zoom, keys (part of `make test`; skipped without Chromium).
+	venv=$$($(PYTHON) scripts/venv.py) && \
+	PYTHONDONTWRITEBYTECODE=1 $$venv -m pytest -q -rs -p no:cacheprovider crates/report/tests/browser
+
+.PHONY: vendor
+vendor: ## What pages carry of others (uPlot), as npm has it: `scripts/vendor.sh --check` tells drift, `--latest` a newer one.
+	scripts/vendor.sh
+
 .PHONY: venv
 venv: ## Install what the Python tests and the zoo need into the user's cache folder; prints the Python to use.
 	@$(PYTHON) scripts/venv.py

@@ -45,6 +45,7 @@ def commands(torch: str) -> dict[str, tuple[str, list[str]]]:
         ),
         "source": ("Checking source", [sys.executable, str(HERE / "source.py"), "--lowtide", str(PROGRAMS / "lowtide")]),
         "recording": ("A day's recording", [str(PROGRAMS / "recording")]),
+        "page": ("The page of a week", [str(PROGRAMS / "page")]),
         "over-time": ("The live verdict over time", [str(PROGRAMS / "over_time")]),
         "verdicts": ("Analysis and verdicts on recorded traces", [str(PROGRAMS / "verdicts")]),
         "detectable": ("The detectable rate", [str(PROGRAMS / "detectable")]),

@@ -48,6 +48,17 @@ PYTHONDONTWRITEBYTECODE=1 "$venv" -m pytest -q -p no:cacheprovider zoo/tests ben
 PYTHONDONTWRITEBYTECODE=1 "$venv" -m pytest -q -p no:cacheprovider crates/lowtide/agent/tests
 PYTHONDONTWRITEBYTECODE=1 "$venv" -m pytest -q -p no:cacheprovider python/lowtide/tests
 
-step 'six training programs, live'
 cargo build --release --locked
+
+step 'pages in a browser'
+PYTHONDONTWRITEBYTECODE=1 "$venv" -m pytest -q -rs -p no:cacheprovider crates/report/tests/browser
+
+step 'what pages carry of others'
+if command -v npm >/dev/null; then
+    scripts/vendor.sh --check || { [ $? -ne 1 ] && echo 'skipped: npm reaches no registry'; }
+else
+    echo 'skipped: no npm here'
+fi
+
+step 'six training programs, live'
 "$python" zoo/run.py --six --pythons "$venv"

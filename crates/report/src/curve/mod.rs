@@ -109,12 +109,16 @@ pub struct Gather {
     stops: Vec<Stop>,
     gaps: Vec<f64>,
     left_out: u64,
+    /// By role: what was read last of one process, as a guess for those of which nothing was read yet.
+    guesses: [Option<Shares>; GROUPS],
 }
 
 #[derive(Debug)]
 struct Known {
     life: Life,
     shares: Option<Shares>,
+    /// Anonymous memory when it was first measured. Bytes.
+    base: Option<u64>,
 }
 
 /// The shares of a process's pages that count as its own, as last read.
@@ -179,7 +183,7 @@ impl Gather {
             Some(known) => known.life.role = process.role,
             None if room => {
                 let life = Life { pid: process.pid, role: process.role, start_s: process.start_s, end_s: None };
-                self.processes.insert(process.id, Known { life, shares: None });
+                self.processes.insert(process.id, Known { life, shares: None, base: None });
             }
             None => self.forget(process),
         }
@@ -192,20 +196,18 @@ impl Gather {
         if let Some((id, _)) = ended.min_by(|a, b| a.1.total_cmp(&b.1)) {
             self.processes.remove(&id);
             let life = Life { pid: process.pid, role: process.role, start_s: process.start_s, end_s: None };
-            self.processes.insert(process.id, Known { life, shares: None });
+            self.processes.insert(process.id, Known { life, shares: None, base: None });
         }
     }
 
     fn tick(&mut self, tick: &Tick) {
         let mut row = Row::at(tick.t_s);
-        // What was not read yet of one process is guessed by its siblings.
-        let mut guesses: [Option<Shares>; GROUPS] = [None; GROUPS];
         for sample in &tick.procs {
-            if let Some(known) = self.processes.get_mut(&sample.id) {
-                if let Some(rollup) = &sample.rollup {
-                    known.shares = Some(Shares::of(sample, rollup, known.life.role));
-                }
-                guesses[place(known.life.role)] = known.shares.or(guesses[place(known.life.role)]);
+            let Some(known) = self.processes.get_mut(&sample.id) else { continue };
+            known.base.get_or_insert(sample.anon);
+            if let Some(rollup) = &sample.rollup {
+                known.shares = Some(Shares::of(sample, rollup, known.life.role));
+                self.guesses[place(known.life.role)] = known.shares;
             }
         }
         for sample in &tick.procs {
@@ -215,7 +217,8 @@ impl Gather {
             if role == Role::Outside {
                 continue;
             }
-            let shares = known.and_then(|known| known.shares).or(guesses[place(role)]).unwrap_or(Shares::ALL);
+            let read = known.and_then(|known| known.shares).or(self.guesses[place(role)]);
+            let shares = read.unwrap_or_else(|| Shares::unread(sample, role, known.and_then(|known| known.base)));
             let sorts = [
                 scaled(sample.anon, shares.anon),
                 scaled(sample.swap, shares.anon),
@@ -271,6 +274,15 @@ impl Gather {
 
 impl Shares {
     const ALL: Self = Self { anon: 1.0, shmem: 1.0, file: 1.0 };
+
+    /// Nothing was read of it nor of any of its role: what a process has just after its fork is its parent's.
+    fn unread(sample: &ProcSample, role: Role, base: Option<u64>) -> Self {
+        let forked = matches!(role, Role::DataloaderWorker | Role::ForkedChild);
+        match base.filter(|_| forked && sample.anon > 0) {
+            Some(base) => Self { anon: sample.anon.saturating_sub(base) as f64 / sample.anon as f64, ..Self::ALL },
+            None => Self::ALL,
+        }
+    }
 
     /// By private pages, with what a child shares counted at its parent, as the verdict counts: unlike PSS that holds while
     /// siblings come and go.

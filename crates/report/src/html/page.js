@@ -109,9 +109,11 @@
     const about = !data.trend.role || !view.role || view.role === data.trend.role;
     if (!data.trend || !about || tide.line[tide.end] == null) return null;
     const t1 = data.t[tide.end], t0 = Math.max(firstT, t1 - (t1 - firstT) * 0.75);
-    const y1 = tide.line[tide.end], middle = (t0 + t1) / 2;
-    const rate = data.trend.rate, ym = y1 - rate * (t1 - middle);
-    return { t0, t1, y1, at: (t) => y1 + rate * (t - t1), low: (t) => Math.min(ym + data.trend.low * (t - middle), ym + data.trend.high * (t - middle)), high: (t) => Math.max(ym + data.trend.low * (t - middle), ym + data.trend.high * (t - middle)) };
+    const rate = data.trend.rate, middle = (t0 + t1) / 2;
+    let sum = 0, count = 0;
+    for (let i = 0; i <= tide.end; i++) if (data.t[i] >= t0) { sum += tide.line[i] - rate * (data.t[i] - middle); count++; }
+    const ym = sum / count;
+    return { t0, t1, at: (t) => ym + rate * (t - middle), low: (t) => Math.min(ym + data.trend.low * (t - middle), ym + data.trend.high * (t - middle)), high: (t) => Math.max(ym + data.trend.low * (t - middle), ym + data.trend.high * (t - middle)) };
   }
 
   // ---- drawing on the canvas, under and over the lines
@@ -122,6 +124,7 @@
     if (!on.phases) return;
     const { ctx, bbox } = u;
     ctx.save();
+    ctx.textAlign = "left";
     data.phases.forEach((band) => {
       const a = Math.max(bbox.left, u.valToPos(band.a, "x", true)), b = Math.min(bbox.left + bbox.width, u.valToPos(band.b == null ? lastT : band.b, "x", true));
       if (b <= a) return;
@@ -147,6 +150,8 @@
     ctx.beginPath();
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     ctx.clip();
+    ctx.textAlign = "left";
+    ctx.textBaseline = "alphabetic";
     ctx.font = 11 * dpr + "px system-ui, sans-serif";
     const line = (points, dash) => {
       ctx.setLineDash(dash || []);
@@ -205,9 +210,11 @@
       });
     }
     if (on.lives) {
-      const bottom = bbox.top + bbox.height - 2 * dpr, w = 4 * dpr;
+      const bottom = bbox.top + bbox.height - 2 * dpr, w = 4 * dpr, last = {};
       const mark = (t, up) => {
         const at = x(t);
+        if (Math.abs(at - last[up]) < 2 * w) return; // Many at one place are one mark.
+        last[up] = at;
         ctx.beginPath();
         if (up) { ctx.moveTo(at - w, bottom); ctx.lineTo(at + w, bottom); ctx.lineTo(at, bottom - 1.7 * w); }
         else { ctx.moveTo(at - w, bottom - 1.7 * w); ctx.lineTo(at + w, bottom - 1.7 * w); ctx.lineTo(at, bottom); }
@@ -296,8 +303,7 @@
       readout.append(span);
     };
     if (idx == null) {
-      say("", "Move over the curve to read its values.");
-      readout.lastChild.firstChild.style.fontWeight = "400";
+      readout.textContent = "Move over the curve to read its values.";
       return;
     }
     const stack = stacked();
@@ -334,6 +340,15 @@
       swatch.className = "key " + key;
       swatch.style.setProperty("--c", "var(--" + color + ")");
       label.append(input, swatch, text);
+      if (id === "phases") {
+        swatch.remove();
+        phaseNames.slice(0, 6).forEach((name) => {
+          const one = document.createElement("i");
+          one.className = "key";
+          one.style.setProperty("--c", "var(--" + phaseColors[phaseNames.indexOf(name) % phaseColors.length] + ")");
+          label.append(one, name);
+        });
+      }
       set.append(label);
     };
     view.layers.forEach((layer) => put(layer.id, layer.label, layer.color, "", !hiddenLayers[layer.id], (checked) => { hiddenLayers[layer.id] = !checked; redraw(); }));

@@ -298,6 +298,10 @@ fn class_words(class: Class) -> &'static str {
 
 fn cost(report: &Report) -> Vec<(&'static str, String)> {
     let (cost, sampling) = (&report.cost, &report.sampling);
+    // A log, a snapshot: nothing was watched.
+    if sampling.ticks == 0 {
+        return Vec::new();
+    }
     let mut rows = vec![
         ("watched for", words::span(report.duration_s)),
         ("measurements", format!("{}, every {}", sampling.ticks, words::step(sampling.interval_s))),

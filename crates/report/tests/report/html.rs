@@ -44,7 +44,7 @@ fn curve(phase: &str) -> Curve {
         let sample = |id, mib: u64| ProcSample { anon: mib << 20, file: 50 << 20, ..ProcSample::empty(ProcId(id)) };
         let mut procs = vec![sample(2, 300 + second)];
         if (10..60).contains(&second) {
-            procs.push(sample(3, 70));
+            procs.push(sample(3, if second == 10 { 300 } else { 370 }));
         }
         gather.push(&Event::Tick(Tick { t_s: second as f64, procs, ..Tick::default() }));
     }
@@ -194,7 +194,10 @@ fn the_curve_has_what_was_measured() {
     assert_eq!(roles.len(), 2);
     assert_eq!(data["t"].as_array().unwrap().len(), 100);
     assert_eq!((sizes(0, "anon")[0], sizes(0, "anon")[99]), (300 << 10, 399 << 10));
-    assert_eq!((sizes(1, "anon")[9], sizes(1, "anon")[10], sizes(1, "anon")[60]), (0, 70 << 10, 0));
+    // Of the worker only what it added to what it shares with its parent.
+    let worker = sizes(1, "anon");
+    assert_eq!((worker[9], worker[10], worker[60]), (0, 0, 0));
+    assert!(worker[11].abs_diff(70 << 10) <= 1 && worker[59] == worker[11], "{}", worker[11]);
     assert_eq!(sizes(0, "file")[0], 50 << 10);
     assert_eq!(roles[0].get("swap"), None);
     assert_eq!(data["phases"][0]["n"], "train");
