@@ -6,6 +6,7 @@
 //!
 //! Readers take a filesystem root, so that a fake one tests them; parsers take bytes and never panic.
 
+mod asked;
 mod cgroup;
 mod collector;
 mod counts;
@@ -32,6 +33,7 @@ mod suspects;
 mod sys;
 mod system;
 
+pub use asked::{command_line, host};
 pub use collector::{Collector, Options};
 pub use doctor::{Check, CheckState, doctor};
 pub use error::CollectError;

@@ -7,10 +7,7 @@ use lowtide_remote::{Image, Process};
 
 /// Learns the layout of a process's torch, outside of the process.
 pub fn learn(process: &Process, image: &Image) -> Result<Layout, String> {
-    use std::os::unix::fs::MetadataExt;
-    let ours = std::fs::metadata("/").map_err(|error| error.to_string())?;
-    let its = std::fs::metadata(format!("/proc/{}/root/", process.pid())).map_err(|error| error.to_string())?;
-    if (ours.dev(), ours.ino()) != (its.dev(), its.ino()) {
+    if !process.shares_our_files().map_err(|error| error.to_string())? {
         return Err("its torch can be calibrated inside its container only: run lowtide there".to_owned());
     }
     let room = lowtide_collect::room(Path::new("/"), std::process::id()).unwrap_or(0);

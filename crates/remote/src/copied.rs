@@ -48,8 +48,8 @@ impl Meeting {
         if process.parent()? != maker.pid() {
             return Err(Error::Denied { pid, why: format!("it is no copy of process {}, which named it as one", maker.pid()) });
         }
-        // Where memory runs out it must be the first to go. Not allowed in some containers; then it ends with the look.
-        let _ = fs::write(process.file("oom_score_adj"), "1000");
+        // Not allowed in some containers; then it ends with the look.
+        go_first(pid);
         Ok(Copied { process, _connection: connection })
     }
 }
@@ -58,6 +58,11 @@ impl Drop for Meeting {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Has a process of ours be the first that the kernel kills where memory runs out. Some containers do not allow it.
+pub fn go_first(pid: u32) {
+    let _ = fs::write(format!("/proc/{pid}/oom_score_adj"), "1000");
 }
 
 /// A copy that waits to be read. Dropping it ends it.

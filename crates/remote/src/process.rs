@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -104,6 +104,18 @@ impl Process {
             Ok(open) => Root { path: PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd())), _open: Some(open) },
             Err(_) => Root { path: self.file("root"), _open: None },
         }
+    }
+
+    /// Whether its root is ours: in a container it is not.
+    ///
+    /// # Errors
+    /// Where it has ended, or one of the two is hidden.
+    pub fn shares_our_files(&self) -> Result<bool, Error> {
+        let place = |path: PathBuf| match fs::metadata(&path) {
+            Ok(found) => Ok((found.dev(), found.ino())),
+            Err(source) => Err(self.failure(path, source)),
+        };
+        Ok(place(PathBuf::from("/"))? == place(self.file("root/"))?)
     }
 
     /// The folder in which it runs, by the name that it has for it; `/` where that is hidden.

@@ -75,19 +75,12 @@ fn watch_on(watch: &mut Watch) -> (ExitStatus, String) {
 
 /// The command line of a process, secrets masked; tells where there is no such process.
 fn command_of(pid: u32) -> Result<Vec<String>, Failure> {
-    let path = format!("/proc/{pid}/cmdline");
-    let bytes = std::fs::read(&path).map_err(|error| match error.kind() {
+    lowtide_collect::command_line(Path::new("/"), pid).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
             Failure::cannot(format!("there is no process {pid}; `lowtide attach --find` looks for training processes"))
         }
-        _ => Failure::cannot(format!("cannot read {path}: {error}")),
-    })?;
-    let words: Vec<String> = bytes
-        .split(|byte| *byte == 0)
-        .filter(|word| !word.is_empty())
-        .map(|word| String::from_utf8_lossy(word).into_owned())
-        .collect();
-    Ok(lowtide_collect::mask_secrets(&words))
+        _ => Failure::cannot(format!("cannot read the command line of process {pid}: {error}")),
+    })
 }
 
 /// The training process of this machine: the only candidate, else the one that is chosen.

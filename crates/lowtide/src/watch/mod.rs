@@ -14,7 +14,7 @@ mod probe;
 mod recorder;
 mod thread;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lowtide_analyse::Analyser;
 use lowtide_collect::{Collector, GpuSource, Options};
@@ -157,7 +157,7 @@ impl Watch {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             mode: settings.mode,
             command: settings.command.clone(),
-            host: host(),
+            host: lowtide_collect::host(Path::new("/")),
             started_unix_s: clock.unix_s(),
             interval_s: settings.interval_s,
             root_pid: settings.pid,
@@ -450,10 +450,6 @@ impl Watch {
 
 /// Seconds before which `--until-verdict` does not take "no leak" for an answer.
 const LEVEL_FOR_SURE_S: f64 = 60.0;
-
-fn host() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
-}
 
 /// The global rank, as torchrun, Slurm, Open MPI and MPICH name it. Only these variables are read.
 fn rank() -> Option<u32> {

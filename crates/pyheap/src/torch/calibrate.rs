@@ -109,7 +109,7 @@ fn ask(site: &Site) -> Result<String, Error> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().map_err(start)?;
     // If memory runs out after all, the helper is the first to go.
-    let _ = std::fs::write(format!("/proc/{}/oom_score_adj", child.id()), "1000");
+    lowtide_remote::go_first(child.id());
     let mut helper = Helper(child);
     let answer = drain(helper.0.stdout.take());
     let trouble = drain(helper.0.stderr.take());
