@@ -42,6 +42,16 @@ fn a_run_is_no_different_from_itself() {
 }
 
 #[test]
+fn what_a_stranger_should_not_read_is_left_out() {
+    let (leak, fixed) = (trace("10_val_lists.leak.csv"), trace("10_val_lists.fixed.csv"));
+    let (_, open) = said(&[leak.to_str().unwrap(), fixed.to_str().unwrap()]);
+    assert!(open.to_string().contains("/zoo/traces/"), "{open}");
+    let (_, value) = said(&[leak.to_str().unwrap(), fixed.to_str().unwrap(), "--redact"]);
+    assert!(!value.to_string().contains("/traces/"), "{value}");
+    assert_eq!((value["before"][0]["file"].as_str(), value["outcome"].as_str()), (Some("10_val_lists.leak.csv"), Some("fixed")));
+}
+
+#[test]
 fn the_ending_tells_the_form_and_wrong_usage_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let (leak, fixed) = (trace("19_val_spike.leak.csv"), trace("19_val_spike.fixed.csv"));

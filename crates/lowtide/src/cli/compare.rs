@@ -41,6 +41,9 @@ pub struct Args {
     /// Write the answer to FILE; its ending tells the form (.txt, .json, .md)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Leave out what a stranger should not read: paths, hosts, and commands beyond the program's name
+    #[arg(long)]
+    redact: bool,
     /// Show all roles and phases, not only those that differ
     #[arg(short, long)]
     verbose: bool,
@@ -76,7 +79,7 @@ pub fn compare(args: &Args) -> Result<u8, Failure> {
     if before.iter().chain(after).filter(|file| file.as_os_str() == "-").count() > 1 {
         return Err(Failure::usage("standard input can be one of the runs only"));
     }
-    let read = |files: &[PathBuf]| files.iter().map(|file| facts(file, &args.columns)).collect::<Result<Vec<_>, _>>();
+    let read = |files: &[PathBuf]| files.iter().map(|file| facts(file, args)).collect::<Result<Vec<_>, _>>();
     let comparison = lowtide_analyse::compare::compare(&read(before)?, &read(after)?);
     match &args.output {
         Some(path) => {
@@ -116,13 +119,19 @@ fn format_of(args: &Args) -> Result<Format, Failure> {
     }
 }
 
-fn facts(file: &Path, columns: &[String]) -> Result<Facts, Failure> {
+fn facts(file: &Path, args: &Args) -> Result<Facts, Failure> {
     let source = Source::open(file)?;
-    let analysed = source.analyse(columns)?;
+    let analysed = source.analyse(&args.columns)?;
     for said in &analysed.judged.said {
         say(&format!("{}: {said}", source.name));
     }
-    Ok(Facts::of(&analysed.analyser, analysed.judged.report, &source.name))
+    let mut report = analysed.judged.report;
+    if !args.redact {
+        return Ok(Facts::of(&analysed.analyser, report, &source.name));
+    }
+    lowtide_report::redact(&mut report);
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    Ok(Facts::of(&analysed.analyser, report, &name))
 }
 
 fn rendered(comparison: &Comparison, format: Format, verbose: bool) -> String {
