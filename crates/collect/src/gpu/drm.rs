@@ -184,6 +184,15 @@ fn size(value: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn nothing_panics(key in "drm-[a-z0-9-]{0,20}", value in ".{0,30}", bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let line = format!("drm-pdev: 0\ndrm-client-id: {value}\n{key}: {value}\n");
+            let _ = (Client::parse(line.as_bytes()), Client::parse(&bytes), size(&bytes));
+        }
+    }
 
     #[test]
     fn reads_the_descriptors_of_three_drivers() {
