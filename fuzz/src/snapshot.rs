@@ -1,6 +1,7 @@
 //! Memory snapshots of PyTorch: pickles that may be anything.
 
-use lowtide_ingest::snapshot::{fragments, read, sums, timeline};
+use lowtide_ingest::snapshot::timeline::Trace;
+use lowtide_ingest::snapshot::{fragments, read, sums};
 
 /// A snapshot, read and looked at from all sides.
 pub fn snapshot(bytes: &[u8]) {
@@ -18,11 +19,12 @@ pub fn snapshot(bytes: &[u8]) {
         let lines = sums::by_line(&snapshot, &sums::live(&snapshot, device));
         let changes = sums::changes(&lines, &lines);
         assert!(changes.iter().all(|change| change.bytes() == 0), "nothing changes within a snapshot");
-        if let Some(timeline) = timeline::play(&snapshot, device) {
-            assert!(timeline.peak.allocated >= timeline.start.allocated && timeline.ooms.len() <= timeline.ooms_seen);
+        if let Some(trace) = Trace::of(&snapshot, device) {
             let mut moments = 0;
-            timeline::each(&snapshot, device, |_| moments += 1);
+            let timeline = trace.play(|_| moments += 1);
             assert!(moments <= timeline.events, "a moment for each event");
+            assert!(timeline.peak.allocated >= timeline.start.allocated && timeline.ooms.len() <= timeline.ooms_seen);
+            assert_eq!(trace.live_at(&[timeline.peak.after]).len(), 1);
         }
     }
 }

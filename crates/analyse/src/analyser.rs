@@ -191,6 +191,7 @@ impl Analyser {
             phases: self.marks.phases(&who),
             epochs: self.marks.epochs(&who),
             nodes: self.marks.nodes(&who),
+            snapshots: Vec::new(),
             hypotheses: hypotheses::weigh(self, assessment),
             cost: self.cost_report(),
             sampling: self.sampling(),

@@ -30,7 +30,7 @@ pub enum Problem {
     },
     /// No known format.
     #[error(
-        "not a format that lowtide knows. Looked for: a recording of lowtide, mprof data, the JSON of a Prometheus range query, \
+        "not a format that lowtide knows. Looked for: a recording of lowtide, a memory snapshot of PyTorch, mprof data, the JSON of a Prometheus range query, \
          and a table with a header (CSV, TSV, semicolons, psrecord, pidstat -r, sar -r). For a table without a header, say what its \
          columns are: --column time=1 --column memory=2:MiB"
     )]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use lowtide_ingest::pickle::PickleError;
-use lowtide_ingest::snapshot::timeline::{self, Timeline};
+use lowtide_ingest::snapshot::timeline::Trace;
 use lowtide_ingest::snapshot::{Action, Piece, Snapshot, SnapshotError, State, fragments, read, sums};
 use proptest::prelude::*;
 
@@ -170,39 +170,40 @@ fn what_grew_is_told_by_line() {
     assert_eq!(sum, total(&after) - total(&before));
 }
 
-fn played(name: &str) -> (Snapshot, Timeline) {
-    let snapshot = snapshot(name);
-    let timeline = timeline::play(&snapshot, 0).unwrap();
-    (snapshot, timeline)
-}
-
 #[test]
 fn a_trace_ends_at_what_the_blocks_show() {
     for name in FIXTURES.iter().filter(|name| **name != "1.13") {
-        let (snapshot, timeline) = played(name);
-        let used = fragments::usage(&snapshot, 0);
-        assert_eq!((timeline.end.allocated, timeline.end.reserved), (used.requested, used.reserved), "{name}");
-        assert!(timeline.peak.allocated >= timeline.end.allocated.max(timeline.start.allocated), "{name}");
-        assert_eq!(timeline.peak_live.total().bytes, timeline.peak.allocated, "{name}");
-        let mut peak = timeline.start.allocated;
-        timeline::each(&snapshot, 0, |moment| {
+        let snapshot = snapshot(name);
+        let trace = Trace::of(&snapshot, 0).unwrap();
+        let mut peak = 0;
+        let timeline = trace.play(|moment| {
             assert!(moment.allocated <= moment.reserved, "{name}: {moment:?}");
             peak = peak.max(moment.allocated);
         });
-        assert_eq!(peak, timeline.peak.allocated, "{name}");
+        let used = fragments::usage(&snapshot, 0);
+        assert_eq!((timeline.end.allocated, timeline.end.reserved), (used.requested, used.reserved), "{name}");
+        assert_eq!(peak.max(timeline.start.allocated), timeline.peak.allocated, "{name}");
+        let moments = [timeline.peak, timeline.start, timeline.end, timeline.lows[0]];
+        let live = trace.live_at(&moments.map(|moment| moment.after));
+        for (moment, live) in moments.iter().zip(live) {
+            assert_eq!(live.total().bytes, moment.allocated, "{name}: {moment:?}");
+        }
+        assert!(timeline.lows.iter().all(|low| low.allocated <= timeline.peak.allocated), "{name}");
     }
-    assert!(timeline::play(&snapshot("1.13"), 0).is_none(), "it has no trace");
+    assert!(Trace::of(&snapshot("1.13"), 0).is_none(), "it has no trace");
 }
 
 #[test]
 fn an_out_of_memory_error_tells_what_lived() {
-    let (snapshot, timeline) = played("2.15-oom");
-    assert!(timeline.start.allocated > 0, "the ring had been overwritten");
+    let snapshot = snapshot("2.15-oom");
+    let trace = Trace::of(&snapshot, 0).unwrap();
+    let timeline = trace.play(|_| {});
+    assert!(timeline.start.allocated > 0 && trace.freed_from_before() > 0, "the ring had been overwritten");
     let errors = snapshot.events(0).filter(|event| event.action == Action::Oom).count();
     assert_eq!(timeline.ooms_seen, errors);
     let oom = timeline.ooms.last().unwrap();
     assert_eq!(oom.at.reserved + oom.device_free.unwrap(), 160 << 20);
-    assert_eq!(oom.live.total().bytes, oom.at.allocated);
+    assert_eq!(trace.live_at(&[oom.at.after])[0].total().bytes, oom.at.allocated);
     assert!(oom.requested > oom.device_free.unwrap());
 }
 
@@ -246,8 +247,10 @@ fn look_at_all(snapshot: &Snapshot) {
         let live = sums::live(snapshot, device);
         let lines = sums::by_line(snapshot, &live);
         let _ = sums::changes(&lines, &lines);
-        if let Some(timeline) = timeline::play(snapshot, device) {
+        if let Some(trace) = Trace::of(snapshot, device) {
+            let timeline = trace.play(|_| {});
             assert!(timeline.ooms.len() <= timeline.ooms_seen);
+            let _ = trace.live_at(&[timeline.peak.after, timeline.events]);
         }
     }
 }

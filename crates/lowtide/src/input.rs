@@ -14,6 +14,7 @@ use crate::exit::Failure;
 use crate::explain::explain;
 use crate::output::Export;
 use crate::postmortem;
+use crate::snapshot;
 use crate::temporary::Temporary;
 
 /// Files of other tools are read at once; none of a sane size is larger.
@@ -62,6 +63,9 @@ impl Source {
 
     /// Judges it: the events go through the analysis one by one, so that a recording of weeks needs no memory.
     pub fn judge(&self, columns: &[String]) -> Result<Judged, Failure> {
+        if self.is_pickle()? {
+            return Self::judge_snapshots(std::slice::from_ref(self));
+        }
         self.analyse(columns).map(|analysed| analysed.judged)
     }
 
@@ -72,6 +76,12 @@ impl Source {
 
     /// Writes its measurements for another tool; a recording goes through event by event.
     pub fn export(&self, columns: &[String], path: &Path, format: Export) -> Result<(), Failure> {
+        if self.is_pickle()? {
+            return Err(Failure::usage(format!(
+                "{} is a snapshot of one moment: it has no measurements to export; write the report as .json",
+                self.name
+            )));
+        }
         if !self.is_recording()? {
             return export_to(self.import(columns)?.events, path, format);
         }
@@ -83,10 +93,26 @@ impl Source {
     }
 
     fn is_recording(&self) -> Result<bool, Failure> {
+        Ok(lowtide_record::is_recording(&self.start()?))
+    }
+
+    /// Whether it is a pickle: a memory snapshot of PyTorch, or nothing that is read.
+    pub fn is_pickle(&self) -> Result<bool, Failure> {
+        Ok(lowtide_ingest::pickle::looks_like(&self.start()?))
+    }
+
+    /// Its first bytes, which tell what it is.
+    fn start(&self) -> Result<Vec<u8>, Failure> {
         let mut start = Vec::new();
         let read = File::open(&self.path).and_then(|file| file.take(8).read_to_end(&mut start));
         read.map_err(|error| self.cannot(&format!("cannot read {}: {error}", self.name)))?;
-        Ok(lowtide_record::is_recording(&start))
+        Ok(start)
+    }
+
+    /// Judges snapshots of one process together.
+    pub fn judge_snapshots(sources: &[Self]) -> Result<Judged, Failure> {
+        let files: Vec<(&Path, &str)> = sources.iter().map(|source| (source.path.as_path(), source.name.as_str())).collect();
+        snapshot::judge(&files).map_err(Failure::cannot)
     }
 
     fn analyse_recording(&self) -> Result<Analysed, Failure> {

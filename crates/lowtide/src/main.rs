@@ -18,6 +18,7 @@ mod layouts;
 mod output;
 mod postmortem;
 mod rules;
+mod snapshot;
 mod target;
 mod temporary;
 mod terminal;

@@ -1,5 +1,5 @@
 //! `report` reads what is there, tells it by its content, and says what is wrong with the rest.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod common;
 
@@ -163,4 +163,78 @@ fn a_log_of_a_healthy_run_says_what_was_looked_for() {
     let told = output(lowtide(folder.path()).args(["report", "--fail-on", "oom"]).arg(&log));
     assert_eq!(told.status.code(), Some(0));
     assert!(text(&told.stderr).contains("Looked for: messages of memory"), "{}", text(&told.stderr));
+}
+
+/// Snapshots that were made without a GPU: the fixtures of the crate that reads them, and the script that makes more.
+fn snapshots() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/snapshots")
+}
+
+#[test]
+fn two_memory_snapshots_show_what_grew_and_claim_no_leak() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name: &str| snapshots().join(format!("{name}.pickle"));
+    // In the wrong order: their traces tell.
+    let files = [of("2.9-later"), of("2.9")];
+    let output = output(lowtide(folder.path()).args(["report", "--format", "json"]).args(&files));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let report = json(&output.stdout);
+    assert_eq!(report["verdict"], "undecided");
+    let grew = &report["findings"][0];
+    assert_eq!((&grew["kind"], &grew["resource"]), (&"gpu_allocated".into(), &"gpu0".into()));
+    assert_eq!((&grew["site"]["file"], &grew["site"]["line"]), (&"/home/user/train.py".into(), &12.into()));
+    let lines = report["snapshots"][0]["lines"].as_array().unwrap();
+    let step = lines.iter().find(|line| line["line"] == 55).unwrap();
+    assert_eq!((&step["blocks_delta"], &step["bytes_delta"]), (&6.into(), &(6 * (300 * 1024 + 1)).into()));
+    let redacted = self::output(lowtide(folder.path()).args(["report", "--redact", "-v"]).args(&files));
+    assert!(!text(&redacted.stdout).contains("train.py"), "{}", text(&redacted.stdout));
+}
+
+#[test]
+fn an_out_of_memory_error_of_a_snapshot_is_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = output(lowtide(folder.path()).args(["report", "--format", "json"]).arg(snapshots().join("2.15-oom.pickle")));
+    let report = json(&output.stdout);
+    let oom = report["findings"].as_array().unwrap().iter().find(|finding| finding["class"] == "oom").unwrap();
+    let numbers = &oom["oom"]["numbers"];
+    assert_eq!(
+        (numbers["requested"].as_f64(), numbers["reserved"].as_f64()),
+        (Some(5.0 * 1_048_576.0), Some(160.0 * 1_048_576.0))
+    );
+    assert!(oom["text"].as_str().unwrap().contains("fragmentation"), "{oom}");
+}
+
+#[test]
+fn the_trace_of_a_snapshot_is_judged_by_its_low_tides() {
+    let folder = tempfile::tempdir().unwrap();
+    for (leak, verdict) in [("600000", "leak"), ("0", "no_leak")] {
+        let file = folder.path().join("trace.pickle");
+        let made = std::process::Command::new("python3")
+            .arg(snapshots().join("generate.py"))
+            .args(["--steps", "120", "--leak", leak, "--steady"])
+            .arg(&file)
+            .status();
+        if !made.is_ok_and(|made| made.success()) {
+            eprintln!("SKIPPED: no python3 that makes snapshots");
+            return;
+        }
+        let output = output(lowtide(folder.path()).args(["report", "--format", "json"]).arg(&file));
+        let report = json(&output.stdout);
+        assert_eq!(report["verdict"], verdict);
+        if verdict == "leak" {
+            assert_eq!(report["findings"][0]["site"]["line"], 55);
+            let rate = report["findings"][0]["growth"]["bytes_per_second"].as_f64().unwrap();
+            assert!((550_000.0..610_000.0).contains(&rate), "{rate}");
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_that_would_run_code_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("snapshot.pickle");
+    std::fs::write(&file, b"\x80\x02cposix\nsystem\nX\x04\x00\x00\x00true\x85R.").unwrap();
+    let output = output(lowtide(folder.path()).arg("report").arg(&file));
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("would import posix.system"), "{}", text(&output.stderr));
 }

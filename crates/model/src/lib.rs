@@ -15,6 +15,7 @@ mod look;
 mod mark;
 mod process;
 mod report;
+mod snapshot;
 mod span;
 mod tick;
 
@@ -30,5 +31,6 @@ pub use report::{
     Hypothesis, HypothesisState, Kind, LimitReport, NodeReport, OomForecast, PhaseReport, ProcessRef, ProcessReport,
     ProgressReport, Report, RoleReport, RunSummary, SCHEMA, SamplingReport, Verdict,
 };
+pub use snapshot::{SnapshotLine, SnapshotReport};
 pub use span::Seconds;
 pub use tick::{Cgroup, CgroupId, CgroupSample, CgroupVersion, ProcSample, Rollup, SystemSample, Tick};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Bytes, ObjectGrown, Role, Site};
+use crate::{Bytes, ObjectGrown, Role, Site, SnapshotReport};
 
 /// The version of the JSON that [`Report`] becomes.
 pub const SCHEMA: &str = "lowtide.report/1";
@@ -661,6 +661,8 @@ pub struct Report {
     pub epochs: Vec<EpochReport>,
     /// Federated nodes, of each process the one that leaves most first.
     pub nodes: Vec<NodeReport>,
+    /// What memory snapshots of PyTorch show, by device.
+    pub snapshots: Vec<SnapshotReport>,
     /// What watching cost.
     pub cost: CostReport,
     /// What was sampled how often.
@@ -696,6 +698,7 @@ impl Report {
             phases: Vec::new(),
             epochs: Vec::new(),
             nodes: Vec::new(),
+            snapshots: Vec::new(),
             cost: CostReport::default(),
             sampling: SamplingReport::default(),
             blind_spots: Vec::new(),

@@ -21,6 +21,12 @@ pub fn redact(report: &mut Report) {
     for limit in &mut report.limits {
         limit.path = String::new();
     }
+    for line in report.snapshots.iter_mut().flat_map(|snapshot| &mut snapshot.lines) {
+        line.stack.clear();
+        if !line.file.is_empty() {
+            (line.file, line.function) = (GONE.to_owned(), GONE.to_owned());
+        }
+    }
     for process in report.findings.iter_mut().filter_map(|finding| finding.process.as_mut()) {
         process.name = program(&process.name);
         process.host = String::new();
@@ -147,5 +153,7 @@ fn is_path(word: &str) -> bool {
             && matches!(per, "s" | "second" | "min" | "minute" | "h" | "hour" | "step" | "epoch" | "cycle" | "d" | "day")
     });
     let home = bare.starts_with('~');
-    (bare.contains('/') || home || bare.contains(":\\")) && !(kernels_own || rate)
+    // `train.py:55`
+    let line = bare.contains(".py:");
+    (bare.contains('/') || home || line || bare.contains(":\\")) && !(kernels_own || rate)
 }

@@ -10,6 +10,7 @@ pub(crate) mod nodes;
 pub(crate) mod page;
 pub(crate) mod phases;
 pub(crate) mod rest;
+pub(crate) mod snapshots;
 mod source;
 pub(crate) mod table;
 pub(crate) mod tables;
@@ -56,6 +57,7 @@ pub fn text(report: &Report, options: &TextOptions) -> String {
     phases::table(&mut page, report, options.verbose);
     epochs::table(&mut page, report, options.verbose);
     nodes::table(&mut page, report, options.verbose);
+    snapshots::tables(&mut page, &report.snapshots, options.verbose);
     rest::limits(&mut page, report, options.verbose);
     rest::hypotheses(&mut page, report);
     rest::warnings(&mut page, report);

@@ -193,6 +193,13 @@ impl Heap {
         if span.at == OWN { &self.grown[span.len as usize] } else { self.in_values(span) }
     }
 
+    /// Where a list's items stand: lists of the same place are the same. `None` for one that was added to later on.
+    #[must_use]
+    pub fn place(&self, id: ListId) -> Option<u32> {
+        let span = self.lists[id.0 as usize];
+        (span.at != OWN).then_some(span.at).filter(|_| span.len > 0)
+    }
+
     /// How many lists there are; their numbers are below.
     #[must_use]
     pub fn lists(&self) -> usize {

@@ -89,8 +89,11 @@ pub struct Stacks {
     texts: Vec<String>,
     frames: Vec<(u32, u32, u32)>,
     stacks: Vec<Stack>,
-    of_list: HashMap<ListId, StackId, FixedState>,
+    /// The stack of each list of the pickle, [`NO_STACK`] where it is no list of frames.
+    of_list: Vec<u32>,
 }
+
+const NO_STACK: u32 = u32::MAX;
 
 #[derive(Debug)]
 struct Stack {
@@ -104,11 +107,12 @@ impl Stacks {
         let mut finder = Finder {
             heap,
             columns,
-            stacks: Self::default(),
+            stacks: Self { of_list: vec![NO_STACK; heap.lists()], ..Self::default() },
             texts: HashMap::default(),
             frames: HashMap::default(),
             of_dict: HashMap::default(),
             known: HashMap::default(),
+            of_place: HashMap::default(),
         };
         for dict in 0..heap.dicts() as u32 {
             let (shape, values) = heap.dict(DictId(dict));
@@ -121,7 +125,7 @@ impl Stacks {
 
     /// The stack that a list of the pickle is.
     pub(super) fn of_list(&self, list: ListId) -> Option<StackId> {
-        self.of_list.get(&list).copied()
+        self.of_list.get(list.0 as usize).filter(|stack| **stack != NO_STACK).map(|stack| StackId(*stack))
     }
 
     /// How many stacks there are; their numbers are below.
@@ -191,25 +195,36 @@ struct Finder<'a> {
     frames: HashMap<(u32, u32, u32), FrameId, FixedState>,
     of_dict: HashMap<DictId, Option<FrameId>, FixedState>,
     known: HashMap<Box<[FrameId]>, StackId, FixedState>,
+    /// Of a list's place and length: most are of few stacks.
+    of_place: HashMap<(u32, usize), StackId, FixedState>,
 }
 
 impl Finder<'_> {
     fn list(&mut self, list: ListId) {
-        if self.stacks.of_list.contains_key(&list) {
+        let number = list.0 as usize;
+        if self.stacks.of_list[number] != NO_STACK {
             return;
         }
+        let place = self.heap.place(list).map(|at| (at, self.heap.list(list).len()));
+        let known = place.and_then(|place| self.of_place.get(&place).copied());
+        let id = known.unwrap_or_else(|| self.stack(list));
+        if let Some(place) = place.filter(|_| known.is_none()) {
+            self.of_place.insert(place, id);
+        }
+        self.stacks.of_list[number] = id.0;
+    }
+
+    fn stack(&mut self, list: ListId) -> StackId {
         let heap = self.heap;
         let frames: Vec<FrameId> = heap.list(list).iter().filter_map(|value| self.frame(*value)).collect();
-        let id = if let Some(known) = self.known.get(&frames[..]) {
-            *known
-        } else {
-            let id = StackId(self.stacks.stacks.len() as u32);
-            let site = self.stacks.site_of(&frames);
-            self.known.insert(frames.clone().into(), id);
-            self.stacks.stacks.push(Stack { frames: frames.into(), site });
-            id
-        };
-        self.stacks.of_list.insert(list, id);
+        if let Some(known) = self.known.get(&frames[..]) {
+            return *known;
+        }
+        let id = StackId(self.stacks.stacks.len() as u32);
+        let site = self.stacks.site_of(&frames);
+        self.known.insert(frames.clone().into(), id);
+        self.stacks.stacks.push(Stack { frames: frames.into(), site });
+        id
     }
 
     fn frame(&mut self, value: Value) -> Option<FrameId> {

@@ -12,14 +12,16 @@ use super::stack::StackId;
 use super::sums::ByStack;
 use super::{Action, Snapshot, State, Traced};
 
-/// Out-of-memory errors whose live memory is told: the last ones.
+/// Out-of-memory errors that are told: the last ones.
 const MOST_OOMS: usize = 8;
+/// Parts of a trace whose low tides are told.
+const PARTS: usize = 256;
 
 /// A moment of a trace. Bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
-    /// The event that it follows, from 0.
-    pub event: usize,
+    /// How many events lie before it.
+    pub after: usize,
     /// When, microseconds since 1970.
     pub time_us: Option<i64>,
     /// What tensors had asked for and not given back.
@@ -29,7 +31,7 @@ pub struct Moment {
 }
 
 /// An out-of-memory error.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Oom {
     /// When.
     pub at: Moment,
@@ -39,8 +41,6 @@ pub struct Oom {
     pub device_free: Option<u64>,
     /// Who asked.
     pub stack: Option<StackId>,
-    /// What lived.
-    pub live: ByStack,
 }
 
 /// A trace that was played.
@@ -54,52 +54,94 @@ pub struct Timeline {
     pub end: Moment,
     /// Where most was allocated.
     pub peak: Moment,
-    /// What lived there.
-    pub peak_live: ByStack,
+    /// The low tide of each part of the trace, in order.
+    pub lows: Vec<Moment>,
     /// Out-of-memory errors in all.
     pub ooms_seen: usize,
     /// The last ones of them, in order.
     pub ooms: Vec<Oom>,
+}
+
+/// A device's trace.
+pub struct Trace<'a> {
+    snapshot: &'a Snapshot,
+    device: u32,
+    before: Before,
+}
+
+impl<'a> Trace<'a> {
+    /// A device's trace; `None` where it has none.
+    #[must_use]
+    pub fn of(snapshot: &'a Snapshot, device: u32) -> Option<Self> {
+        let before = (snapshot.traced(device) > 0).then(|| Before::of(snapshot, device))?;
+        Some(Self { snapshot, device, before })
+    }
+
     /// Bytes that the trace frees without having allocated them.
-    pub freed_from_before: u64,
-}
-
-/// Plays a device's trace; `None` where it has none.
-#[must_use]
-pub fn play(snapshot: &Snapshot, device: u32) -> Option<Timeline> {
-    let events = snapshot.traced(device);
-    if events == 0 {
-        return None;
+    #[must_use]
+    pub fn freed_from_before(&self) -> u64 {
+        self.before.freed
     }
-    let before = Before::of(snapshot, device);
-    let mut play = before.play();
-    let start = play.moment(0, None);
-    let (mut peak, mut end, mut ooms) = (start, start, Vec::new());
-    for (at, event) in snapshot.events(device).enumerate() {
-        play.take(&event);
-        end = play.moment(at, event.time_us.or(end.time_us));
-        if end.allocated > peak.allocated {
-            peak = end;
-        }
-        if event.action == Action::Oom {
-            ooms.push(at);
-        }
-    }
-    let ooms_seen = ooms.len();
-    let ooms = ooms.split_off(ooms_seen.saturating_sub(MOST_OOMS));
-    let (peak_live, ooms) = before.look(snapshot, device, peak, &ooms);
-    Some(Timeline { events, start, end, peak, peak_live, ooms_seen, ooms, freed_from_before: before.freed })
-}
 
-/// Calls with every moment of a device's trace.
-pub fn each(snapshot: &Snapshot, device: u32, mut then: impl FnMut(Moment)) {
-    let before = Before::of(snapshot, device);
-    let mut play = before.play();
-    let mut time_us = None;
-    for (at, event) in snapshot.events(device).enumerate() {
-        play.take(&event);
-        time_us = event.time_us.or(time_us);
-        then(play.moment(at, time_us));
+    /// Plays it, and calls with each moment.
+    pub fn play(&self, mut then: impl FnMut(Moment)) -> Timeline {
+        let events = self.snapshot.traced(self.device);
+        let part = events.div_ceil(PARTS).max(1);
+        let mut play = self.before.play();
+        let start = play.moment(0, None);
+        let (mut peak, mut end) = (start, start);
+        let (mut lows, mut ooms): (Vec<Moment>, Vec<Oom>) = (Vec::new(), Vec::new());
+        let mut ooms_seen = 0;
+        for (at, event) in self.snapshot.events(self.device).enumerate() {
+            play.take(&event);
+            end = play.moment(at + 1, event.time_us.or(end.time_us));
+            if end.allocated > peak.allocated {
+                peak = end;
+            }
+            match lows.last_mut() {
+                Some(low) if at % part != 0 => {
+                    if end.allocated < low.allocated {
+                        *low = end;
+                    }
+                }
+                _ => lows.push(end),
+            }
+            if event.action == Action::Oom {
+                ooms_seen += 1;
+                if ooms.len() == MOST_OOMS {
+                    ooms.remove(0);
+                }
+                let (requested, device_free, stack) = (event.size, event.device_free, event.stack);
+                ooms.push(Oom { at: end, requested, device_free, stack });
+            }
+            then(end);
+        }
+        Timeline { events, start, end, peak, lows, ooms_seen, ooms }
+    }
+
+    /// What lived after so many events, for each of these numbers.
+    #[must_use]
+    pub fn live_at(&self, moments: &[usize]) -> Vec<ByStack> {
+        let mut found = vec![ByStack::default(); moments.len()];
+        let mut by_stack = self.before.live.clone();
+        let mut play = self.before.play();
+        let mut look = |after: usize, now: &ByStack| {
+            let asked = moments.iter().zip(&mut found).filter(|(moment, _)| **moment == after);
+            asked.for_each(|(_, found)| found.clone_from(now));
+        };
+        look(0, &by_stack);
+        let last = moments.iter().copied().max().unwrap_or(0);
+        for (at, event) in self.snapshot.events(self.device).enumerate().take(last) {
+            let taken = play.take(&event);
+            if let Some((size, stack)) = taken.gone {
+                by_stack.of_stack(stack).take(size);
+            }
+            if let Some((size, stack)) = taken.added {
+                by_stack.of_stack(stack).add(size);
+            }
+            look(at + 1, &by_stack);
+        }
+        found
     }
 }
 
@@ -151,35 +193,6 @@ impl Before {
     fn play(&self) -> Play {
         Play { live: Live::default(), allocated: self.live.total().bytes, reserved: self.reserved }
     }
-
-    /// What lived at the peak, and at these out-of-memory errors.
-    fn look(&self, snapshot: &Snapshot, device: u32, peak: Moment, ooms: &[usize]) -> (ByStack, Vec<Oom>) {
-        let mut play = self.play();
-        let mut by_stack = self.live.clone();
-        let mut peak_live = by_stack.clone();
-        let mut found = Vec::new();
-        let last = ooms.last().copied().unwrap_or(0).max(peak.event);
-        let mut time_us = None;
-        for (at, event) in snapshot.events(device).enumerate().take(last + 1) {
-            let taken = play.take(&event);
-            if let Some((size, stack)) = taken.gone {
-                by_stack.of_stack(stack).take(size);
-            }
-            if let Some((size, stack)) = taken.added {
-                by_stack.of_stack(stack).add(size);
-            }
-            time_us = event.time_us.or(time_us);
-            let now = play.moment(at, time_us);
-            if at == peak.event && now.allocated == peak.allocated {
-                peak_live.clone_from(&by_stack);
-            }
-            if event.action == Action::Oom && ooms.contains(&at) {
-                let (requested, device_free, stack) = (event.size, event.device_free, event.stack);
-                found.push(Oom { at: now, requested, device_free, stack, live: by_stack.clone() });
-            }
-        }
-        (peak_live, found)
-    }
 }
 
 /// What an event changes.
@@ -218,7 +231,7 @@ impl Play {
         taken
     }
 
-    fn moment(&self, event: usize, time_us: Option<i64>) -> Moment {
-        Moment { event, time_us, allocated: self.allocated, reserved: self.reserved }
+    fn moment(&self, after: usize, time_us: Option<i64>) -> Moment {
+        Moment { after, time_us, allocated: self.allocated, reserved: self.reserved }
     }
 }

@@ -248,6 +248,22 @@ def fixtures(folder: Path) -> None:
     write(folder / "2.15-oom.pickle", allocator.snapshot(), 5)
 
 
+def steady(path: Path, leak: int, steps: int) -> None:
+    """A trace of many steps, a second each, in which a line keeps so many bytes of each."""
+    allocator = Allocator("2.15", 4 * 1024 * MIB, seed=5)
+    allocator.alloc(40 * MIB, stack_of("build", 12, 1))
+    for step in range(steps):
+        live = [allocator.alloc(size * MIB, stack_of("forward", 30 + size, 2)) for size in (3, 8, 21)]
+        if leak:
+            allocator.alloc(leak, stack_of("step", 55, 1))
+        elif step == 0:
+            allocator.alloc(5 * MIB, stack_of("step", 55, 1))
+        for address in live:
+            allocator.free(address, None)
+        allocator.now += 1_000_000
+    write(path, allocator.snapshot(), 4)
+
+
 def write(path: Path, data: object, protocol: int) -> None:
     path.write_bytes(pickle.dumps(data, protocol))
 
@@ -275,6 +291,9 @@ def main() -> None:
     parser.add_argument("--viz", type=Path, help="PyTorch's torch/cuda/_memory_viz.py: print what it makes of these files, as JSON")
     parser.add_argument("--sums", type=Path, nargs="*", default=[], help="snapshots that --viz reads")
     parser.add_argument("--large", type=Path, help="write a large one here")
+    parser.add_argument("--steady", type=Path, help="write a trace of so many --steps here that keeps --leak bytes of each")
+    parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--leak", type=int, default=0)
     parser.add_argument("--gigabytes", type=float, default=1.0)
     args = parser.parse_args()
     if args.folder:
@@ -282,6 +301,8 @@ def main() -> None:
         fixtures(args.folder)
     if args.large:
         large(args.large, int(args.gigabytes * 1e9))
+    if args.steady:
+        steady(args.steady, args.leak, args.steps)
     if args.viz:
         module = viz(args.viz)
         read = {path.name: pickle.loads(path.read_bytes()) for path in args.sums}

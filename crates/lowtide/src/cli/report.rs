@@ -15,7 +15,8 @@ use crate::terminal::say;
 /// Judge a file: a recording, or measurements of another tool.
 ///
 /// What a file is shows from its content: a recording of lowtide, mprof data, a CSV with a time column and memory
-/// columns, the answer to a Prometheus range query.
+/// columns, the answer to a Prometheus range query, a memory snapshot of PyTorch. Several snapshots are taken for those of
+/// one process, and compared.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// What to judge; `-` is standard input. Without a file: the newest run
@@ -44,20 +45,21 @@ pub fn report(mut args: Args) -> Result<u8, Failure> {
     if let Destination::Export(path, format) = &output.destination {
         return export_to(&files, &args.columns, path, *format);
     }
-    if files.len() > 1 && output.draws() {
+    let groups = grouped(&files)?;
+    if groups.len() > 1 && output.draws() {
         return Err(Failure::usage("a page shows one run: give one file, or call `lowtide report` for each"));
     }
     let mut found = false;
     let mut failed = None;
     let mut rendered = String::new();
-    for file in &files {
-        match one(file, &args.columns, &judging, &output, files.len() > 1) {
+    for group in &groups {
+        match one(group, &args.columns, &judging, &output, groups.len() > 1) {
             Ok((text, finds)) => {
                 rendered.push_str(&text);
                 found |= finds;
             }
             // The others are judged all the same.
-            Err(failure) if files.len() > 1 => {
+            Err(failure) if groups.len() > 1 => {
                 say(&failure.text);
                 failed = Some(failure.code);
             }
@@ -78,12 +80,38 @@ pub fn report(mut args: Args) -> Result<u8, Failure> {
     Ok(failed.unwrap_or(if found { exit::FOUND } else { exit::DONE }))
 }
 
-/// One file's report as text, and whether it holds what `--fail-on` names.
-fn one(file: &Path, columns: &[String], judging: &Judging, output: &Output, several: bool) -> Result<(String, bool), Failure> {
-    let source = Source::open(file)?;
-    let judged = source.judge(columns)?;
+/// The files, each by itself, but all snapshots together.
+fn grouped(files: &[PathBuf]) -> Result<Vec<Vec<Source>>, Failure> {
+    let mut groups: Vec<Vec<Source>> = Vec::new();
+    let mut snapshots = None;
+    for file in files {
+        let source = Source::open(file)?;
+        // What cannot be read is told when its turn comes.
+        if !source.is_pickle().unwrap_or(false) {
+            groups.push(vec![source]);
+        } else if let Some(at) = snapshots {
+            let group: &mut Vec<Source> = &mut groups[at];
+            group.push(source);
+        } else {
+            snapshots = Some(groups.len());
+            groups.push(vec![source]);
+        }
+    }
+    Ok(groups)
+}
+
+/// The report of one file, or of snapshots together, as text, and whether it holds what `--fail-on` names.
+fn one(
+    sources: &[Source],
+    columns: &[String],
+    judging: &Judging,
+    output: &Output,
+    several: bool,
+) -> Result<(String, bool), Failure> {
+    let judged = if let [source] = sources { source.judge(columns)? } else { Source::judge_snapshots(sources)? };
+    let name = sources.iter().map(|source| source.name.as_str()).collect::<Vec<_>>().join(", ");
     for said in &judged.said {
-        say(&format!("{}: {said}", source.name));
+        say(&format!("{name}: {said}"));
     }
     let mut report = judged.report;
     judging.judge(&mut report);
@@ -95,7 +123,7 @@ fn one(file: &Path, columns: &[String], judging: &Judging, output: &Output, seve
         Destination::Export(..) => String::new(),
     };
     let is_text = matches!(&output.destination, Destination::Console(Format::Text) | Destination::File(_, Format::Text));
-    let title = if several && is_text { format!("== {}\n", source.name) } else { String::new() };
+    let title = if several && is_text { format!("== {name}\n") } else { String::new() };
     Ok((title + &text, found))
 }
 

@@ -24,10 +24,18 @@ pub fn verdict(page: &mut Page, report: &Report) {
             .and_then(|leak| leak.growth.as_ref().map(|growth| words::growth(growth, leak.kind)))
             .unwrap_or_else(|| report.summary.clone()),
         Verdict::NoLeak => smallest_seen(report),
+        // A snapshot is no time watched: what it takes, the sentence says.
+        Verdict::Undecided if !report.snapshots.is_empty() => report.summary.clone(),
         Verdict::Undecided => what_it_takes(report),
     };
-    let resource = leak.map_or_else(|| words::resource("ram"), |leak| words::resource(&leak.resource));
-    let seen = if only_told(report) {
+    let usual = if report.snapshots.is_empty() { words::resource("ram") } else { "GPU memory".to_owned() };
+    let resource = leak.map_or(usual, |leak| words::resource(&leak.resource));
+    let seen = if let Some(snapshot) = report.snapshots.first() {
+        let by = words::pieces(snapshot.files, "snapshot", "snapshots");
+        let traced =
+            if report.duration_s > 0.0 { format!(" with a trace of {}", words::span(report.duration_s)) } else { String::new() };
+        format!("{resource}, by {by}{traced}")
+    } else if only_told(report) {
         String::new()
     } else if report.cycles > 0 {
         let cycles = words::pieces(report.cycles, "cycle", "cycles");
@@ -96,6 +104,7 @@ pub fn blame(page: &mut Page, report: &Report, verbose: bool) {
     let kind = leak.kind.filter(|kind| !counted.contains(kind)).map_or(String::new(), |kind| format!("{}: ", words::kind(kind)));
     page.labelled("what", &format!("{kind}{}", leak.text));
     held(page, leak);
+    line(page, leak);
     list(page, "proof", leak.evidence.iter().cloned(), verbose);
 }
 
@@ -119,6 +128,13 @@ fn held(page: &mut Page, leak: &Finding) {
         .map_or(String::new(), |[before, now]| format!(", {before} to {now} items in {}", words::span(holder.seconds)));
     let begins = holder.path.first().map_or(String::new(), |root| format!("  <-  {root}"));
     page.labelled("held", &format!("{} ({}{items}){begins}", cut(&holder.name, 80), holder.kind));
+}
+
+/// The line, why it keeps what it adds, and what to do about it.
+fn line(page: &mut Page, leak: &Finding) {
+    if leak.holder.is_none() && leak.site.is_none() {
+        return;
+    }
     if let Some(site) = &leak.site {
         let file = site.file.rsplit('/').next().unwrap_or(&site.file);
         let cause = leak.cause.as_ref().map_or(String::new(), |cause| format!("   {cause}"));
@@ -266,10 +282,18 @@ fn in_brackets(spot: &str) -> String {
     spot.split_once(": ").map_or_else(|| spot.to_owned(), |(what, why)| format!("{what} ({why})"))
 }
 
+/// `10 segments, 5012 events of a trace`.
+fn snapshots(report: &Report) -> String {
+    let sum = |of: fn(&lowtide_model::SnapshotReport) -> u64| report.snapshots.iter().map(of).fold(0, u64::saturating_add);
+    let events = words::pieces(sum(|one| one.events), "event", "events");
+    format!("{}, {events} of the trace", words::pieces(sum(|one| one.segments), "segment", "segments"))
+}
+
 /// What was watched, how closely, at what cost; what could not be seen.
 pub fn seen(page: &mut Page, report: &Report, verbose: bool) {
     let sampling = &report.sampling;
     let mut saw = match sampling.interval_s {
+        _ if !report.snapshots.is_empty() => snapshots(report),
         _ if only_told(report) => "no measurements".to_owned(),
         s if s > 0.0 && s <= 1.05 => format!("{} Hz for {}", words::three_digits(1.0 / s), words::span(report.duration_s)),
         s if s > 1.05 => format!("every {} for {}", words::span(s), words::span(report.duration_s)),
