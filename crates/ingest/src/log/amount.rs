@@ -112,14 +112,17 @@ fn factor(unit: &[u8]) -> Option<f64> {
 }
 
 /// A count, pid or amount in bytes without a unit. With `followed`, a pattern asked for what stands behind it, so that
-/// it may go on in the next line; else it ends with its line.
+/// it may go on in the next line; else it ends with its record, and where the next line begins with a digit it is not known whether it does.
 pub(super) fn count(text: &Text, range: Range<usize>, followed: bool) -> Option<f64> {
     let mut end = range.end;
     for at in range.start + 1..range.end {
         let flags = text.flags[at];
-        if flags & (GAP | RECORD) != 0 || (flags & LINE != 0 && !followed) {
+        if flags & (GAP | RECORD) != 0 {
             end = at;
             break;
+        }
+        if flags & LINE != 0 && !followed {
+            return None;
         }
     }
     let digits: String = std::str::from_utf8(&text.chars[range.start..end]).ok()?.to_owned();

@@ -1,1 +1,113 @@
-//! To be written.
+//! Messages of one end are one incident, and one explanation.
+
+use lowtide_ingest::log::Family::{Cuda, Kernel, Numpy, SharedMemory};
+use lowtide_model::{Class, Finding, Kind};
+
+use crate::{GIB, log, one};
+
+fn finding(text: &str) -> Finding {
+    let mut findings = log(text).findings();
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    findings.remove(0)
+}
+
+fn card(request: &str, free: &str, process: &str, allocated: &str, unallocated: &str) -> String {
+    format!(
+        "CUDA out of memory. Tried to allocate {request}. GPU 0 has a total capacity of 79.19 GiB of which {free} is free. {process} Of the allocated memory \
+         {allocated} is allocated by PyTorch, and {unallocated} is reserved by PyTorch but unallocated."
+    )
+}
+
+const OWN: &str = "Including non-PyTorch memory, this process has 78.92 GiB memory in use.";
+
+#[test]
+fn eight_ranks_are_one() {
+    let ranks: String = (0..8)
+        .map(|rank| {
+            format!("[rank{rank}]: Traceback\n[rank{rank}]: {}\n", card("2.00 GiB", "1.00 MiB", OWN, "78.00 GiB", "0.10 GiB"))
+        })
+        .collect();
+    let after = "torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 0 (pid: 77) of binary: python\nsrun: error: n1: task 0: Exited with exit code 1\n";
+    let incident = one(&(ranks + after));
+    assert_eq!(incident.main().family, Cuda);
+    assert_eq!(incident.messages.len(), 9);
+}
+
+#[test]
+fn the_kernel_the_shell_and_the_scheduler_tell_of_one_kill() {
+    let incident = one(
+        "Memory cgroup out of memory: Killed process 8156 (python3) total-vm:8kB, anon-rss:4kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:8kB oom_score_adj:0
+/var/spool/slurm_script: line 28:  8156 Killed                  python3 main.py
+slurmstepd: error: Detected 1 oom-kill event(s) in StepId=191.batch cgroup. Some of your processes may have been killed by the cgroup out-of-memory handler.",
+    );
+    assert_eq!((incident.main().family, incident.messages.len()), (Kernel, 3));
+    let numbers = incident.numbers();
+    assert_eq!((numbers["pid"], numbers["job_id"], numbers["script_line"]), (8156.0, 191.0, 28.0));
+}
+
+#[test]
+fn two_kills_are_two() {
+    let kill = |pid: u32| {
+        format!("Out of memory: Killed process {pid} (python) total-vm:8kB, anon-rss:4kB, file-rss:0kB, shmem-rss:0kB\n")
+    };
+    assert_eq!(log(&(kill(1) + &kill(2))).incidents.len(), 2);
+    let apart =
+        format!("{}{}{}", card("2.00 GiB", "1.00 MiB", OWN, "78.00 GiB", "0.10 GiB"), "\nline".repeat(5000), "\nKilled\n");
+    assert_eq!(log(&apart).incidents.len(), 2);
+}
+
+#[test]
+fn a_bus_error_and_the_worker_that_had_it() {
+    let finding = finding(
+        "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).\nTraceback\nRuntimeError: DataLoader worker (pid 46794) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory.",
+    );
+    assert_eq!((finding.resource.as_str(), finding.cause.as_deref(), finding.kind), ("shm", Some("LT405"), Some(Kind::Shmem)));
+    assert_eq!(one("ERROR: Unexpected bus error encountered in worker.").main().family, SharedMemory);
+}
+
+#[test]
+fn an_error_of_numpy_is_told_by_numpy() {
+    let incident = one(
+        "Traceback\nnumpy.core._exceptions._ArrayMemoryError: Unable to allocate 7.28 TiB for an array with shape (1000000, 1000000) and data type float64\nKilled\n",
+    );
+    assert_eq!(incident.main().family, Numpy);
+}
+
+#[test]
+fn reasons_by_figures() {
+    let why = |text: &str| {
+        let finding = finding(text);
+        assert_eq!(finding.class, Class::Oom);
+        assert!(!finding.fix.clone().unwrap_or_default().contains("empty_cache"));
+        (finding.why.unwrap_or_default(), finding.kind, finding.cause)
+    };
+    // 78.92 in use, 67.92 allocated, 10.26 reserved but unallocated.
+    let (fragmented, kind, cause) = why(&card("2.00 GiB", "267.00 MiB", OWN, "67.92 GiB", "10.26 GiB"));
+    assert!(fragmented.starts_with("fragmentation"), "{fragmented}");
+    assert_eq!((kind, cause.as_deref()), (Some(Kind::GpuReserved), Some("LT507")));
+    let (live, kind, cause) = why(&card("12.00 GiB", "267.00 MiB", OWN, "67.92 GiB", "10.26 GiB"));
+    assert!(live.starts_with("live tensors") && live.contains("67.92 GiB"), "{live}");
+    assert_eq!((kind, cause), (Some(Kind::GpuAllocated), None));
+    let (large, ..) = why(&card("120.00 GiB", "70.00 GiB", OWN, "1.00 GiB", "0.10 GiB"));
+    assert!(large.starts_with("one request too large"), "{large}");
+    let two = "Process 10 has 40.00 GiB memory in use. Process 11 has 39.00 GiB memory in use.";
+    let (other, kind, _) = why(&card("2.00 GiB", "190.00 MiB", two, "38.00 GiB", "0.50 GiB"));
+    assert!(other.starts_with("another process") && other.contains("40.00 GiB"), "{other}");
+    assert_eq!(kind, Some(Kind::GpuOutside));
+    let (capped, ..) = why(
+        "HIP out of memory. Tried to allocate 2.00 MiB. GPU 0 has a total capacity of 255.98 GiB of which 244.65 GiB is free. 1.05 GiB allowed; Of the allocated memory 1074.01 MiB is allocated by PyTorch, and 0.99 MiB is reserved by PyTorch but unallocated.",
+    );
+    assert!(capped.contains("own limit") && capped.contains("set_per_process_memory_fraction"), "{capped}");
+    let old = "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 23.68 GiB total capacity; 4.00 GiB already allocated; 1.00 GiB free; 4.20 GiB reserved in total by PyTorch)";
+    let (other, kind, _) = why(old);
+    assert!(other.starts_with("another process"), "{other}");
+    assert_eq!(kind, Some(Kind::GpuOutside));
+}
+
+#[test]
+fn figures_of_the_limit() {
+    let finding = finding(&card("2.00 GiB", "267.00 MiB", OWN, "67.92 GiB", "10.26 GiB"));
+    let oom = finding.oom.unwrap();
+    assert_eq!((oom.limit.as_str(), oom.limit_bytes), ("gpu0", (79.19 * GIB).round() as u64));
+    assert_eq!(oom.numbers["oom_errors"], 1.0);
+}

@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod corpus;
+mod hostile;
+mod joined;
+mod variations;
 
 use lowtide_ingest::log::{Family, Incident, Log, read};
 

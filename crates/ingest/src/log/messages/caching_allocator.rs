@@ -113,7 +113,9 @@ pub(super) fn read(at: &At, family: Family, device: &str) -> Option<Message> {
     let mut last = if shortened { at.start } else { at.end };
     for found in AMOUNTS.find_iter(&text.chars[at.end..end]) {
         let range = at.end + found.start()..at.end + found.end();
-        if crosses(text, last..range.start) && !all_known(&text.chars[last..range.start]) {
+        let crossed = crosses(text, last..range.start);
+        let torn = text.flags_within(range.clone()) & LINE != 0;
+        if (crossed && !all_known(&text.chars[last..range.start])) || ((crossed || torn) && !goes_on(text, &range)) {
             break;
         }
         if let Some((name, behind)) = name(text, last, &range, end) {
@@ -162,8 +164,9 @@ fn end(text: &Text, from: usize) -> usize {
     BEGIN.find(&text.chars[from..end]).map_or(end, |next| from + next.start())
 }
 
+/// Whether a line ends between what is before a range and what is behind it.
 fn crosses(text: &Text, range: Range<usize>) -> bool {
-    (range.start..=range.end).any(|at| at > range.start && text.flags_at(at) & LINE != 0)
+    (range.start..=range.end).any(|at| text.flags_at(at) & LINE != 0)
 }
 
 /// Whether a text has nothing but words of these messages, numbers of devices and pids, and punctuation.
@@ -182,6 +185,26 @@ fn all_known(chars: &[u8]) -> bool {
         }
     }
     true
+}
+
+/// Whether an amount in or into the next line can be of such a message: `5 GiB of data` is not by what stands behind it, and all
+/// but bytes are printed with two decimals and a large letter.
+fn goes_on(text: &Text, range: &Range<usize>) -> bool {
+    let at = range.end;
+    let amount = &text.chars[range.clone()];
+    let digits = amount.iter().rposition(u8::is_ascii_digit).map_or(0, |last| last + 1);
+    let (number, unit) = amount.split_at(digits);
+    let decimals = number.iter().rposition(|c| matches!(c, b'.' | b',')).map(|point| digits - point - 1);
+    let printed = decimals == Some(2) && unit.first().is_some_and(u8::is_ascii_uppercase);
+    if !printed && !unit.eq_ignore_ascii_case(b"bytes") {
+        return false;
+    }
+    let rest = &text.chars[at..];
+    let known =
+        |word: &&str| word.len() >= 4 && rest.len() >= word.len() && rest[..word.len()].eq_ignore_ascii_case(word.as_bytes());
+    text.flags_at(at) & LINE != 0
+        || rest.first().is_none_or(|next| !next.is_ascii_alphanumeric())
+        || VOCABULARY.iter().any(|word| known(&word))
 }
 
 /// What an amount is, and where the words end that say so.

@@ -10,7 +10,7 @@ patterns! {
     CONSTRAINT = r"oom-kill:constraint=(?P<constraint>constraint_[a-z_]{3,24}),[^\n]{0,400}?task=(?P<task>.{1,32}?),pid=(?P<pid>\d{1,9}),uid=(?P<uid>\d{1,10})";
     OOM_MEMCG = r"oom_memcg=(?P<path>[^,]{1,300})";
     TASK_MEMCG = r"task_memcg=(?P<path>[^,]{1,300})";
-    KILLED = r"killedprocess(?P<pid>\d{1,9})(?:\((?P<name>.{1,40}?)\))?(?:,uid(?P<uid_old>\d{1,10}),)?(?:total-vm:(?P<vm>\d[\d,]*)kb)?(?:,anon-rss:(?P<anon>\d[\d,]*)kb)?(?:,file-rss:(?P<file>\d[\d,]*)kb)?(?:,shmem-rss:(?P<shmem>\d[\d,]*)kb)?(?:,uid:(?P<uid>\d{1,10}))?(?:pgtables:(?P<tables>\d[\d,]*)kb)?(?:oom_score_adj:(?P<adj>-?\d{1,4}))?";
+    KILLED = r"killedprocess(?P<pid>\d{1,9})(?:\((?P<name>.{1,40}?)\))?(?:,uid(?P<uid_old>\d{1,10}),)?(?:total-vm:(?P<vm>\d[\d,]*)kb)?(?:,anon-rss:(?P<anon>\d[\d,]*)kb)?(?:,file-rss:(?P<file>\d[\d,]*)kb)?(?:,shmem-rss:(?P<shmem>\d[\d,]*)kb)?(?:,uid:(?P<uid>\d{1,10})pgtables:(?P<tables>\d[\d,]*)kb)?(?:oom_score_adj:(?P<adj>-?\d{1,4}))?";
     NAME_AND_FIELDS = r"killedprocess\d{1,9}\((?P<name>.{1,40}?)\)(?:,uid\d{1,10},)?total-vm:";
     CUT = r"(?:[,.]*)(?:total-vm|anon-rss|file-rss|shmem-rss|pgtables):[^,\n]{0,20}";
     KILLING = r"killprocess(?P<pid>\d{1,9})\((?P<name>.{1,40}?)\)score(?P<score>\d{1,6})orsacrificechild";
@@ -68,12 +68,17 @@ pub(super) fn constraint(at: &At) -> Option<Message> {
 /// `Out of memory: Killed process 1440763 (perl) total-vm:87033376kB, anon-rss:60356340kB, ...`
 pub(super) fn killed(at: &At) -> Option<Message> {
     let text = &at.text;
-    let caps = at.here(&KILLED)?;
+    let caps = at.within(&KILLED, at.start, 400)?;
     let all = caps.get(0)?;
     let mut message = Message::new(Family::Kernel, text, all.range());
-    message.count(text, &caps, "pid", "pid");
+    // A pid without its name behind it may be cut.
+    if caps.name("name").is_some() {
+        message.count(text, &caps, "pid", "pid");
+    } else {
+        message.refused.push(format!("line {}: who was killed is cut or cannot be read", message.line));
+    }
     // A name may have brackets of its own: it ends before the fields, where there are any.
-    let name = at.here(&NAME_AND_FIELDS).and_then(|caps| caps.name("name").map(|name| name.range()));
+    let name = at.within(&NAME_AND_FIELDS, at.start, 100).and_then(|caps| caps.name("name").map(|name| name.range()));
     let name = name.or_else(|| caps.name("name").map(|name| name.range()));
     let caps = match &name {
         Some(name) => fields(at, name.end).unwrap_or(caps),
@@ -86,12 +91,12 @@ pub(super) fn killed(at: &At) -> Option<Message> {
         message.kib(text, &caps, group, name);
     }
     message.count(text, &caps, "uid_old", "uid");
-    message.last_count(text, &caps, "uid", "uid");
+    message.count(text, &caps, "uid", "uid");
     message.last_count(text, &caps, "adj", "oom_score_adj");
     if let Some(name) = name {
         message.word("victim", text.original(name));
     }
-    if let Some(cut) = at.from(&CUT, end)
+    if let Some(cut) = at.within(&CUT, end, 40)
         && let Some(cut) = cut.get(0)
     {
         message.refused.push(format!(
@@ -107,18 +112,18 @@ pub(super) fn killed(at: &At) -> Option<Message> {
     } else if ends(b"outofmemory:") {
         message.word("scope", "system");
     }
-    message.excerpt = super::excerpt(text, text.line_start(at.start)..end);
+    message.excerpt = super::excerpt(text, at.line().start..end);
     message.end = end;
     Some(message)
 }
 
 /// The fields behind a name that ends here (its bracket follows).
 fn fields<'a>(at: &At<'a>, name_end: usize) -> Option<regex::bytes::Captures<'a>> {
-    at.from(&FIELDS, name_end)
+    at.within(&FIELDS, name_end, 400)
 }
 
 patterns! {
-    FIELDS = r"\)(?:,uid(?P<uid_old>\d{1,10}),)?(?:total-vm:(?P<vm>\d[\d,]*)kb)?(?:,anon-rss:(?P<anon>\d[\d,]*)kb)?(?:,file-rss:(?P<file>\d[\d,]*)kb)?(?:,shmem-rss:(?P<shmem>\d[\d,]*)kb)?(?:,uid:(?P<uid>\d{1,10}))?(?:pgtables:(?P<tables>\d[\d,]*)kb)?(?:oom_score_adj:(?P<adj>-?\d{1,4}))?";
+    FIELDS = r"\)(?:,uid(?P<uid_old>\d{1,10}),)?(?:total-vm:(?P<vm>\d[\d,]*)kb)?(?:,anon-rss:(?P<anon>\d[\d,]*)kb)?(?:,file-rss:(?P<file>\d[\d,]*)kb)?(?:,shmem-rss:(?P<shmem>\d[\d,]*)kb)?(?:,uid:(?P<uid>\d{1,10})pgtables:(?P<tables>\d[\d,]*)kb)?(?:oom_score_adj:(?P<adj>-?\d{1,4}))?";
 }
 
 /// `Out of memory: Kill process 25635 (python) score 974 or sacrifice child`: 3.x and 4.x, before the kill itself.
@@ -201,7 +206,7 @@ pub(super) fn reaped(at: &At) -> Option<Message> {
 /// `6291318 pages RAM`: what the machine has.
 pub(super) fn pages(at: &At) -> Option<Message> {
     let text = &at.text;
-    let start = text.line_start(at.start);
+    let start = at.line().start;
     let caps = PAGES.captures_at(&text.chars[..at.start], start)?;
     if caps.get(0)?.start() != start || text.flags_at(at.end) & LINE == 0 {
         return None;

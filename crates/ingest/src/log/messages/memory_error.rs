@@ -1,7 +1,7 @@
 //! Python's `MemoryError`.
 
 use super::{At, Family, Message};
-use crate::log::stream::LINE;
+use crate::log::stream::{GAP, LINE};
 
 /// `MemoryError` at the beginning of a line, as a traceback ends; with a text behind it or none.
 pub(super) fn read(at: &At) -> Option<Message> {
@@ -9,9 +9,10 @@ pub(super) fn read(at: &At) -> Option<Message> {
     let line = at.line();
     // `numpy.core._exceptions._ArrayMemoryError`, `numpy.core._exceptions.MemoryError`, `MemoryError`.
     let before = &text.chars[line.start..at.start];
+    let one_word = text.flags_within(line.start..at.start + 1) & GAP == 0;
     let dotted = before.iter().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_'));
     let ended = matches!(text.chars.get(at.end), None | Some(b':' | b'(')) || text.flags_at(at.end) & LINE != 0;
-    if !dotted || !ended || before.ends_with(b"OutOf") {
+    if !at.line_is_whole() || !one_word || !dotted || !ended || before.ends_with(b"OutOf") {
         return None;
     }
     let mut message = Message::new(Family::MemoryError, text, line.clone());

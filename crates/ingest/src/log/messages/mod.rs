@@ -178,8 +178,12 @@ impl Message {
     /// A count of KiB.
     fn kib(&mut self, text: &Text, caps: &Captures, group: &str, name: &str) {
         let Some(found) = caps.name(group) else { return };
-        // In the number itself only a bare line end may be.
-        let torn = text.flags_within(found.range()) & !LINE != 0;
+        // In the number and before it only a bare line end may be, and then the message must go on behind `kB`: else the next
+        // line may be somebody else's.
+        let within = text.flags_within(found.range());
+        let next = text.chars.get(found.end() + 2).filter(|_| text.flags_at(found.end() + 2) & LINE == 0);
+        let crosses = (within | text.flags_at(found.start())) & LINE != 0;
+        let torn = within & !LINE != 0 || (crosses && !matches!(next, Some(b',' | b'o')));
         match amount::count(text, found.range(), true).filter(|_| !torn) {
             Some(value) => self.set(name, value * 1024.0),
             None => self.refuse(text, found.range(), name, &amount::Refused::Torn),
@@ -241,7 +245,12 @@ impl<'a> At<'a> {
 
     /// A pattern that must match right at a place.
     fn from(&self, pattern: &Regex, place: usize) -> Option<Captures<'a>> {
-        let end = self.text.chars.len().min(self.end + FORWARD);
+        self.within(pattern, place, 1500)
+    }
+
+    /// The same, and end within so many characters: where it does not match, no more is searched.
+    fn within(&self, pattern: &Regex, place: usize, most: usize) -> Option<Captures<'a>> {
+        let end = self.text.chars.len().min(place + most);
         let caps = pattern.captures_at(&self.text.chars[..end], place.min(end))?;
         (caps.get(0)?.start() == place).then_some(caps)
     }
@@ -265,9 +274,16 @@ impl<'a> At<'a> {
         pattern.captures_at(&self.text.chars[..end], self.end)
     }
 
-    /// The line of the words, from its beginning to its end, without its prefix.
+    /// The line of the words, without its prefix; of a long one what is near.
     fn line(&self) -> Range<usize> {
-        self.text.line_start(self.start)..self.text.line_end(self.start)
+        const NEAR: usize = 1 << 10;
+        let start = self.text.line_start(self.start).max(self.start.saturating_sub(NEAR));
+        start..self.text.line_end(self.start).min(self.end + NEAR).max(self.end)
+    }
+
+    /// Whether [`Self::line`] begins where the line does.
+    fn line_is_whole(&self) -> bool {
+        self.line().start == self.text.line_start(self.start)
     }
 }
 

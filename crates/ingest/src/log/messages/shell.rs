@@ -15,7 +15,7 @@ pub(super) fn killed(at: &At) -> Option<Message> {
     let text = &at.text;
     let line = at.line();
     let word_ends = text.flags_at(at.end) & (GAP | LINE) != 0;
-    if !word_ends || (at.start > line.start && text.flags_at(at.start) & (GAP | LINE) == 0) {
+    if !word_ends || !at.line_is_whole() || (at.start > line.start && text.flags_at(at.start) & (GAP | LINE) == 0) {
         return None;
     }
     let before = &text.chars[line.start..at.start];

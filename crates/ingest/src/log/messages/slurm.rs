@@ -43,7 +43,7 @@ fn step(message: &mut Message, at: &At, caps: &regex::bytes::Captures) {
 /// `srun: error: sdumont6156: task 0: Out Of Memory`, `...: task 289: Bus error`
 pub(super) fn task(at: &At) -> Option<Message> {
     let text = &at.text;
-    let caps = TASK.captures_at(&text.chars[..at.start], text.line_start(at.start))?;
+    let caps = TASK.captures_at(&text.chars[..at.start], at.line().start)?;
     let mut message = Message::new(Family::Slurm, text, caps.get(0)?.start()..at.end);
     message.count(text, &caps, "task", "task");
     let host = text.original(caps.name("host")?.range());
@@ -57,9 +57,9 @@ pub(super) fn task(at: &At) -> Option<Message> {
 pub(super) fn limit(at: &At) -> Option<Message> {
     let text = &at.text;
     let caps = at.here(&EXCEEDED)?;
-    let who = WHO.captures_at(&text.chars[..at.start], text.line_start(at.start));
+    let who = WHO.captures_at(&text.chars[..at.start], at.line().start);
     let begin = who.as_ref().and_then(|who| who.get(0)).map_or(at.start, |all| all.start());
-    let slurm = text.chars[text.line_start(at.start)..at.start].windows(5).any(|window| window.eq_ignore_ascii_case(b"slurm"));
+    let slurm = text.chars[at.line().start..at.start].windows(5).any(|window| window.eq_ignore_ascii_case(b"slurm"));
     if who.is_none() && !slurm {
         return None;
     }
