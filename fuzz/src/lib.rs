@@ -13,6 +13,7 @@ use lowtide_ingest::Hints;
 use lowtide_model::Event;
 
 mod heap;
+mod log;
 mod marks;
 mod python;
 mod record;
@@ -21,6 +22,7 @@ mod rules;
 mod snapshot;
 
 pub use heap::{heap, heap_objects};
+pub use log::log;
 pub use marks::marks;
 pub use python::python;
 pub use record::record;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-const TARGETS: [(&str, fn(&[u8])); 11] = [
+const TARGETS: [(&str, fn(&[u8])); 12] = [
     ("ingest", lowtide_fuzz::ingest),
     ("verdict", lowtide_fuzz::verdict),
     ("record", lowtide_fuzz::record),
@@ -14,6 +14,7 @@ const TARGETS: [(&str, fn(&[u8])); 11] = [
     ("remote", lowtide_fuzz::remote),
     ("heap", lowtide_fuzz::heap),
     ("snapshot", lowtide_fuzz::snapshot),
+    ("log", lowtide_fuzz::log),
 ];
 
 /// Programs that the linter and its rules are tested with are seeds, too.

@@ -178,6 +178,9 @@ impl Source {
                 // The user says what the columns are: it is a table.
                 Err(error) if !columns.is_empty() || error.problem == Problem::Empty => return Err(self.cannot(&error)),
                 Err(error) if error.problem == Problem::Unknown => return self.log().map(Foreign::Log),
+                Err(error @ lowtide_ingest::IngestError { problem: Problem::NoTime { .. } | Problem::NoMemory { .. }, .. }) => {
+                    self.cannot(&format!("{error} (read as a log, it says nothing of memory either)"))
+                }
                 Err(error) => self.cannot(&error),
             }
         };

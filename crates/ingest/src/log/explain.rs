@@ -104,6 +104,7 @@ fn size(bytes: f64) -> String {
 fn exact(bytes: f64) -> String {
     let unit = |unit: f64, name: &str| format!("{:.2} {name}", bytes / unit);
     match bytes {
+        1_099_511_627_776.0.. => unit(1024.0 * GIB, "TiB"),
         GIB.. => unit(GIB, "GiB"),
         1_048_576.0.. => unit(1_048_576.0, "MiB"),
         1024.0.. => unit(1024.0, "KiB"),

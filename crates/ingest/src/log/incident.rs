@@ -68,10 +68,10 @@ impl Incident {
         }
     }
 
-    /// Whether one of its messages has this one's line and code.
+    /// Whether one of its messages has this one's line and figures.
     fn tells(&self, message: &Message) -> bool {
-        let code = message.number("exit_code");
-        self.messages.iter().any(|told| told.line == message.line && told.number("exit_code") == code)
+        let all = |told: &Message| message.numbers.iter().all(|(name, value)| told.number(name) == Some(*value));
+        self.messages.iter().any(|told| told.line == message.line && all(told))
     }
 
     fn last_line(&self) -> u64 {
@@ -119,8 +119,8 @@ pub(super) fn join(messages: Vec<Message>, said: &mut Vec<String>) -> Vec<Incide
         }
         // The newest incidents first; a log of many has few that are near.
         match incidents.iter_mut().rev().take(16).find(|incident| belongs(incident, &message)) {
-            // A code that another message of the same line has, too.
-            Some(incident) if message.family == Family::ExitCode && incident.tells(&message) => {}
+            // A code that another message of the same line has, too; numpy's error is a `MemoryError` by its name.
+            Some(incident) if matches!(message.family, Family::ExitCode | Family::MemoryError) && incident.tells(&message) => {}
             Some(incident) => incident.add(message),
             None => incidents.push(Incident::new(message)),
         }

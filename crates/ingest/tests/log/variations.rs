@@ -157,7 +157,7 @@ fn cut_anywhere_gives_no_wrong_number() {
                         // The last number of a message cannot be told from a shorter one; it is no amount of memory.
                         let last = matches!(name.as_str(), "oom_score_adj") && end < text.len();
                         assert!(
-                            last || right.map(|right| right.round()) == Some(value.round()),
+                            last || right.map(f64::round) == Some(value.round()),
                             "{name} = {value} from\n{}{tail}",
                             &text[..end]
                         );

@@ -202,9 +202,7 @@ fn goes_on(text: &Text, range: &Range<usize>) -> bool {
     let rest = &text.chars[at..];
     let known =
         |word: &&str| word.len() >= 4 && rest.len() >= word.len() && rest[..word.len()].eq_ignore_ascii_case(word.as_bytes());
-    text.flags_at(at) & LINE != 0
-        || rest.first().is_none_or(|next| !next.is_ascii_alphanumeric())
-        || VOCABULARY.iter().any(|word| known(&word))
+    text.flags_at(at) & LINE != 0 || rest.first().is_none_or(|next| !next.is_ascii_alphanumeric()) || VOCABULARY.iter().any(known)
 }
 
 /// What an amount is, and where the words end that say so.
