@@ -37,6 +37,8 @@ pub fn values(report: &Report, curve: &Curve, sources: &[Context]) -> Value {
         first.label = "seen".to_owned();
         first.style = "";
     }
+    // A log has nothing beside its verdict.
+    head.retain(|entry| !entry.lines.is_empty());
     context! {
         title => format!("{word}: {shown}"),
         subject => shown,
