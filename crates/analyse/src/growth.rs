@@ -86,7 +86,7 @@ pub fn assess(store: &Store, marks: &Marks, dev_shm: &Pyramid, end_s: f64, over:
 /// Whether a process is judged: it counts at the end, and it is not one of a chain of workers that are started anew again
 /// and again (whatever those grow goes with them).
 fn current(track: &Track, store: &Store, end_s: f64) -> bool {
-    if !track.counts(end_s) {
+    if !track.counts(end_s) && !ended_for_good(track, store, end_s) {
         return false;
     }
     let before = |other: &&Track| {
@@ -97,6 +97,22 @@ fn current(track: &Track, store: &Store, end_s: f64) -> bool {
             && other.life_s() > 0.5
     };
     store.tracks.values().filter(before).take(2).count() < 2
+}
+
+/// Shares of the time watched, and of its own life, for [`ended_for_good`].
+const MOST_OF_THE_RUN: f64 = 0.5;
+const SHORTLY_BEFORE: f64 = 0.3;
+
+/// It was there for most of the run, ended not long before it, and nothing took its place: a worker whose trainer still
+/// evaluates, or writes its last checkpoint. What it grew by is no less a leak of the run.
+fn ended_for_good(track: &Track, store: &Store, end_s: f64) -> bool {
+    let life_s = track.life_s();
+    let after = |other: &Track| {
+        other.process.role == track.process.role
+            && other.process.parent == track.process.parent
+            && other.first_s >= track.last_s - 1.0
+    };
+    life_s >= MOST_OF_THE_RUN * end_s && end_s - track.last_s <= SHORTLY_BEFORE * life_s && !store.tracks.values().any(after)
 }
 
 /// Growth before the first optimizer step may be set-up: a data set is read, a model is built. Where a good part of the
