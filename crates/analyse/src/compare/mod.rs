@@ -1,9 +1,9 @@
 //! Two runs, or several a side, held against each other: did the memory get better, and what did it cost in time?
 //!
 //! What each run says of itself stands in its [`Facts`]. How long a run was must not make a difference: growth is a rate; floor,
-//! peak and spike of what grows are taken up to the same step, or second where steps are not known on both sides ([`rows`]). A difference
+//! peak and spike of what grows are taken up to the same step, or second where steps are not known on both sides (`rows`). A difference
 //! counts where it is larger than what the runs' own noise allows and what two runs of one program differ by
-//! ([`estimate`]), and large enough to be worth a word; three of them make the sentence ([`sentence`]).
+//! (`estimate`), and large enough to be worth a word; three of them make the sentence (`sentence`).
 
 mod estimate;
 mod facts;

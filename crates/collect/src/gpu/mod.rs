@@ -1,6 +1,6 @@
 //! GPUs: what each card has, and what each process has on it.
 //!
-//! One file per [`Driver`]. None of them is linked to: NVIDIA's library is loaded at run time, and the kernel's drivers tell by
+//! One file per `Driver`. None of them is linked to: NVIDIA's library is loaded at run time, and the kernel's drivers tell by
 //! files below the root. What cannot be read becomes a note, once, and never ends the run; a card that vanishes is left out
 //! from then on. A read may take milliseconds or, with a driver that is in trouble, much longer: each is measured, and the next
 //! one waits until it has paid for itself.

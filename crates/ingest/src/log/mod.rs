@@ -1,9 +1,9 @@
 //! Logs of runs that are dead: what killed them, by every message that says so.
 //!
-//! Lines of any length are read once, with bounded memory ([`lines`]); what stands in front of them is taken off and
-//! told ([`prefix`]); the lines of each writer become one text without blanks ([`stream`]), in which messages are found
-//! however they are wrapped ([`messages`]). What belongs together becomes one incident ([`incident`]), and that a finding
-//! ([`explain`]).
+//! Lines of any length are read once, with bounded memory (`lines`); what stands in front of them is taken off and
+//! told (`prefix`); the lines of each writer become one text without blanks (`stream`), in which messages are found
+//! however they are wrapped (`messages`). What belongs together becomes one incident (`incident`), and that a finding
+//! (`explain`).
 
 mod amount;
 mod explain;

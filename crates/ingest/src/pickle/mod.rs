@@ -6,7 +6,7 @@
 //! front to back, and holds what was read in a [`Heap`] of about the file's own size: a string stands there once, a
 //! list or dictionary that is referred to again is the same one, and dictionaries of the same keys share these.
 //!
-//! Invariants: nothing is executed, nothing recurses, and what is held is bounded by what was read ([`heap::ALLOWED`]).
+//! Invariants: nothing is executed, nothing recurses, and what is held is bounded by what was read (`heap::ALLOWED`).
 
 mod error;
 mod heap;
