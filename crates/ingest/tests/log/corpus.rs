@@ -48,11 +48,7 @@ fn cuda_1_4_to_2_0() {
     ];
     has(&format!("{b})"), Cuda, &figures);
     has(b, Cuda, &figures);
-    has(
-        &format!("{b}) (malloc at /opt/conda/conda-bld/pytorch_1591914855613/work/c10/cuda/CUDACachingAllocator.cpp:289)"),
-        Cuda,
-        &figures,
-    );
+    has(&format!("{b}) (malloc at /pytorch/c10/cuda/CUDACachingAllocator.cpp:289)"), Cuda, &figures);
     has(
         "RuntimeError: CUDA out of memory. Tried to allocate 1.65 GiB (GPU 1; 7.79 GiB total capacity; 3.53 GiB already allocated; 1.40 GiB free; 5.28 GiB reserved in total by PyTorch) If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation.  See documentation for Memory Management and PYTORCH_CUDA_ALLOC_CONF",
         Cuda,

@@ -29,6 +29,9 @@ const MADE: u64 = 4;
 const FEWEST: u64 = 24 << 20;
 /// How often a look is tried that finds the collector at work.
 const ATTEMPTS: u32 = 50;
+/// How often one is tried that finds a list torn: the process was held between the two writes that put an object in. Lists that
+/// are torn again and again are damaged.
+const TORN: u32 = 5;
 /// Time between the attempts.
 const BETWEEN: Duration = Duration::from_millis(5);
 
@@ -93,6 +96,7 @@ impl Look {
         let mut pause = Duration::ZERO;
         let mut known = find::shipped();
         let mut learned = false;
+        let mut torn = 0;
         let mut notes = Vec::new();
         for _ in 0..ATTEMPTS {
             let stopped = process.stop(allowed).map_err(|error| cannot(&error))?;
@@ -105,6 +109,10 @@ impl Look {
             pause += stopped.release();
             match taken {
                 Err(Error::Collecting { .. }) => std::thread::sleep(BETWEEN),
+                Err(Error::Torn { .. }) if torn + 1 < TORN => {
+                    torn += 1;
+                    std::thread::sleep(BETWEEN);
+                }
                 Err(error @ Error::Cut(_)) => {
                     let mend = format!("give it more time with --max-pause {}s", (allowed * 3).as_secs().max(1));
                     return Err(Failure::cannot(format!("{error}; {mend}")));
