@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The writable memory of a real Python, kept.
 struct Kept {
@@ -45,7 +46,12 @@ impl Source for Changed {
 
 fn keep(target: &Target) -> (Arc<Kept>, u64) {
     let process = Process::open(Path::new("/"), target.pid()).unwrap();
-    let image = process.image().unwrap();
+    // It says that it is there a moment before it waits for us, and its lists change until then.
+    while !is_asleep(target.pid()) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let held = process.stop(Duration::from_secs(60)).unwrap();
+    let image = held.image().unwrap();
     let runtime = Python::runtime(&process, &image).unwrap();
     let (mut maps, mut bytes) = (Vec::new(), Vec::new());
     for map in image.maps().iter().filter(|map| map.is_readable() && map.len() < 64 << 20 && !map.perms.exec) {
@@ -63,6 +69,11 @@ fn keep(target: &Target) -> (Arc<Kept>, u64) {
 
 fn image(kept: &Arc<Kept>, words: HashMap<u64, u64>) -> Image {
     Image::new(Changed { kept: Arc::clone(kept), words }, Maps::new(kept.maps.clone()))
+}
+
+fn is_asleep(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
 }
 
 /// Numbers that look random and are the same each time (Knuth's generator).
