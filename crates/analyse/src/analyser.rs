@@ -139,7 +139,8 @@ impl Analyser {
     }
 
     pub(crate) fn assessment(&self) -> Assessment {
-        assess(&self.store, &self.marks, &self.dev_shm, self.last_s, self.over())
+        let host = assess(&self.store, &self.marks, &self.dev_shm, self.last_s, self.over());
+        Assessment { gpus: gpu::all(self), ..host }
     }
 
     /// The report by what was seen so far.
@@ -205,7 +206,7 @@ impl Analyser {
 
     /// How much longer until a verdict, of host memory and of GPUs.
     fn more_seconds(&self, assessment: &Assessment) -> f64 {
-        let gpu = gpu::verdict(self).map_or(0.0, |(_, more_s)| more_s);
+        let gpu = gpu::verdict(&assessment.gpus).map_or(0.0, |(_, more_s)| more_s);
         if explain::host_verdict(self, assessment) == Verdict::Undecided {
             more_seconds(assessment).max(gpu)
         } else {

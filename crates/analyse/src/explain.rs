@@ -18,7 +18,7 @@ pub const WORTH_A_SHARE: f64 = 0.05;
 /// The verdict on host memory and GPUs together.
 pub fn verdict(run: &Analyser, assessment: &Assessment) -> Verdict {
     let host = host_verdict(run, assessment);
-    match gpu::verdict(run).map(|(verdict, _)| verdict) {
+    match gpu::verdict(&assessment.gpus).map(|(verdict, _)| verdict) {
         None => host,
         Some(gpu) => [Verdict::Leak, Verdict::LikelyLeak, Verdict::Undecided]
             .into_iter()
@@ -51,7 +51,7 @@ fn weak(run: &Analyser, series: &Series) -> bool {
 /// All findings about memory, the one that matters most first.
 pub fn findings(run: &Analyser, assessment: &Assessment) -> Vec<Finding> {
     let mut findings = grouped(&assessment.growing()).iter().map(|group| growth(run, assessment, group)).collect::<Vec<_>>();
-    let of_gpus = gpu::findings(run);
+    let of_gpus = gpu::findings(run, &assessment.gpus);
     // What grows comes first, host memory before GPUs unless those are full sooner.
     let (growing, others): (Vec<Finding>, Vec<Finding>) = of_gpus.into_iter().partition(Finding::grows);
     let end_s =

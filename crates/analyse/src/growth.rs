@@ -3,6 +3,7 @@
 use lowtide_model::{Kind, ProcId, Role};
 
 use crate::cut;
+use crate::gpu;
 use crate::judge::{Ask, Judged, Outcome, judge};
 use crate::marks::spread::SPREADS;
 use crate::marks::{Line, Marks};
@@ -36,6 +37,8 @@ pub struct Assessment {
     /// Its pages do not rise, but what lives in its heap does, so many bytes per second: it fills holes that the pages still
     /// have, or pages went back to the kernel in between. Then nothing is ruled out.
     pub live_rises: Option<f64>,
+    /// Verdicts of what the run has on GPUs.
+    pub gpus: Vec<gpu::Verdict>,
 }
 
 /// A process whose peak is below this share of the largest one's, and below [`SMALL`], cannot matter.
@@ -80,7 +83,7 @@ pub fn assess(store: &Store, marks: &Marks, dev_shm: &Pyramid, end_s: f64, over:
     }
     let watch = watch(store, &series);
     let live_rises = watch.and_then(|id| marks.of(id)?.live_rises());
-    Assessment { series, watch, live_rises }
+    Assessment { series, watch, live_rises, gpus: Vec::new() }
 }
 
 /// Whether a process is judged: it counts at the end, and it is not one of a chain of workers that are started anew again

@@ -26,7 +26,7 @@ pub fn weigh(run: &Analyser, assessment: &Assessment) -> Vec<Hypothesis> {
     }
     let mut all = vec![first, workers(run, assessment), spikes(assessment)];
     all.extend([copies(run, assessment), processes(run, assessment), outside(run, assessment)].into_iter().flatten());
-    all.extend(gpu::hypothesis(run));
+    all.extend(gpu::hypothesis(&assessment.gpus));
     // An undecided report must say what it is undecided about.
     if assessment.growing().is_empty()
         && all.iter().all(|h| h.state != HypothesisState::Open)

@@ -52,7 +52,7 @@ pub fn suspicion(run: &Analyser, assessment: &Assessment) -> Option<Suspicion> {
     });
     // Who holds a GPU's tensors is told by the heap as well.
     let on_gpu = || {
-        let (id, rate, since_s) = crate::gpu::growing_process(run)?;
+        let (id, rate, since_s) = crate::gpu::growing_process(&assessment.gpus)?;
         suspect(run, id, Speed::of_memory(rate), since_s, true)
     };
     claimed.or_else(on_gpu).or_else(|| possible(run, assessment))

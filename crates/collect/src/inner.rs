@@ -16,10 +16,15 @@ impl Collector {
 
 /// The last number of `NSpid` in proc(5) `status`, where there is more than one (kernel 4.1 and newer).
 fn innermost(status: &[u8]) -> Option<u32> {
-    let value = lines(status).find_map(|line| line.strip_prefix(b"NSpid:"))?;
+    inner_pids(status).next_back()?
+}
+
+/// All but the first number of `NSpid` in proc(5) `status`: the pids of the namespaces inside ours. `None` for what is no pid.
+pub fn inner_pids(status: &[u8]) -> impl DoubleEndedIterator<Item = Option<u32>> {
+    let value = lines(status).find_map(|line| line.strip_prefix(b"NSpid:")).unwrap_or_default();
     let mut pids = value.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    pids.next()?;
-    number(pids.next_back()?).and_then(|pid| u32::try_from(pid).ok())
+    pids.next();
+    pids.map(|word| u32::try_from(number(word)?).ok())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use lowtide_model::{
     Seconds, Verdict as Answer,
 };
 
-use super::judge::{Reason, Verdict, all, before_the_end};
+use super::judge::{Reason, Verdict, before_the_end};
 use super::{Card, Inner, User};
 use crate::analyser::Analyser;
 use crate::explain::{WORTH_A_LINE, WORTH_A_SHARE, reference};
@@ -15,10 +15,8 @@ use crate::judge::{Ask, Judged, Outcome, judge};
 use crate::looks;
 
 /// What the card itself says of the verdict; `None` where no GPU memory of the run was seen.
-pub fn verdict(run: &Analyser) -> Option<(Answer, f64)> {
-    let all = all(run);
-    let ours = || all.iter().filter(|v| v.process.is_some());
-    ours().next()?;
+pub fn verdict(all: &[Verdict]) -> Option<(Answer, f64)> {
+    all.first()?;
     if all.iter().any(|v| v.counts() && v.judged.outcome == Outcome::Leaking && v.reason != Some(Reason::Unseen)) {
         return Some((Answer::Leak, 0.0));
     }
@@ -26,14 +24,13 @@ pub fn verdict(run: &Analyser) -> Option<(Answer, f64)> {
         return Some((Answer::LikelyLeak, 0.0));
     }
     let open = |v: &&Verdict| matches!(v.judged.outcome, Outcome::Unclear) || v.unsure && v.judged.grows();
-    let more_s = ours().filter(open).map(|v| v.judged.more_s.max(1.0)).reduce(f64::max);
+    let more_s = all.iter().filter(open).map(|v| v.judged.more_s.max(1.0)).reduce(f64::max);
     Some(more_s.map_or((Answer::NoLeak, 0.0), |more_s| (Answer::Undecided, more_s)))
 }
 
 /// Whether GPU memory of the run grows, where any was seen.
-pub fn hypothesis(run: &Analyser) -> Option<Hypothesis> {
-    let (verdict, _) = verdict(run)?;
-    let all = all(run);
+pub fn hypothesis(all: &[Verdict]) -> Option<Hypothesis> {
+    let (verdict, _) = verdict(all)?;
     let fastest = all.iter().filter(|v| v.counts()).max_by(|a, b| a.judged.rate.total_cmp(&b.judged.rate));
     let (state, evidence, action) = match (verdict, fastest) {
         (Answer::Leak | Answer::LikelyLeak, Some(v)) => {
@@ -47,7 +44,7 @@ pub fn hypothesis(run: &Analyser) -> Option<Hypothesis> {
         }
         (Answer::NoLeak, _) => (HypothesisState::RuledOut, "every part of it that was seen is level or bounded".to_owned(), ""),
         _ => {
-            let open = all.iter().filter(|v| v.process.is_some()).find(|v| !v.judged.doubt.is_empty());
+            let open = all.iter().find(|v| !v.judged.doubt.is_empty());
             let why = open.map_or("too little was seen", |v| v.judged.doubt);
             (HypothesisState::Open, why.to_owned(), "watch for longer")
         }
@@ -56,11 +53,10 @@ pub fn hypothesis(run: &Analyser) -> Option<Hypothesis> {
 }
 
 /// All findings about GPUs, what grows first.
-pub fn findings(run: &Analyser) -> Vec<Finding> {
-    let all = all(run);
+pub fn findings(run: &Analyser, all: &[Verdict]) -> Vec<Finding> {
     let mut growing: Vec<&Verdict> = all.iter().filter(|v| v.counts()).collect();
     growing.sort_by(|a, b| b.judged.rate.total_cmp(&a.judged.rate));
-    let mut findings: Vec<Finding> = growing.into_iter().map(|v| growth(run, &all, v)).collect();
+    let mut findings: Vec<Finding> = growing.into_iter().map(|v| growth(run, all, v)).collect();
     findings.extend(all.iter().filter(|v| v.judged.grows() && !v.counts()).filter_map(|v| beside(run, v)));
     findings.extend(all.iter().filter_map(|v| stopped(run, v)));
     findings.extend(run.gpus().inner.iter().filter_map(|((process, device), inner)| raised(run, *process, *device, inner)));
@@ -90,10 +86,10 @@ fn growth(run: &Analyser, all: &[Verdict], v: &Verdict) -> Finding {
     let mut finding = Finding::new(class, &v.resource, format!("{text}: its low-water mark rose from {low} to {high} in {span}"));
     finding.kind = Some(v.kind);
     finding.confidence = if judged.outcome == Outcome::Leaking && v.reason != Some(Reason::Unseen) { 0.99 } else { 0.9 };
-    finding.process = reference(run, v.process);
+    finding.process = reference(run, Some(v.process));
     finding.fix = Some(fix.to_owned());
     let half = (judged.ci95[1] - judged.ci95[0]) / 2.0;
-    let line = v.process.and_then(|id| run.marks().of(id));
+    let line = run.marks().of(v.process);
     let per_step = line.and_then(|line| line.rate(judged.since_s, judged.until_s)).filter(|steps| *steps > 0.0);
     finding.growth = Some(Growth {
         bytes_per_second: judged.rate,
@@ -108,10 +104,8 @@ fn growth(run: &Analyser, all: &[Verdict], v: &Verdict) -> Finding {
         unit: "bytes",
     });
     finding.evidence = evidence(run, all, v);
-    if v.kind == Kind::GpuAllocated
-        && let Some(process) = v.process
-    {
-        looks::complete_on_gpu(run, process, judged.rate, &mut finding);
+    if v.kind == Kind::GpuAllocated {
+        looks::complete_on_gpu(run, v.process, judged.rate, &mut finding);
     }
     finding.oom = forecast(run, v, half, per_step);
     finding
@@ -165,7 +159,7 @@ fn evidence(run: &Analyser, all: &[Verdict], v: &Verdict) -> Vec<String> {
             Seconds(judged.until_s - judged.since_s)
         ));
     }
-    let inner = v.process.zip(v.device).and_then(|key| run.gpus().inner.get(&key));
+    let inner = v.device.and_then(|device| run.gpus().inner.get(&(v.process, device)));
     let Some(inner) = inner else {
         seen.push("from outside only what the process has of the card is seen, not what of it is tensors".to_owned());
         return seen;
@@ -220,12 +214,11 @@ fn beside(run: &Analyser, v: &Verdict) -> Option<Finding> {
         finding.kind = Some(Kind::GpuReserved);
         finding.confidence = 0.8;
         finding.bytes = Some(judged.rise as u64);
-        finding.process = reference(run, v.process);
+        finding.process = reference(run, Some(v.process));
         finding.fix = Some(reserved_fix(Reason::LargestBatch).to_owned());
         finding.evidence = vec!["the most that was ever in use rose with it, and what lives at low tide did not".to_owned()];
         return Some(finding);
     }
-    v.process?;
     let text = format!(
         "{}: {risen} more in {span} are used beyond what PyTorch's allocators of this run hold: by this run outside of them, or by another \
          process; the driver does not tell whose it is",
@@ -241,7 +234,7 @@ fn beside(run: &Analyser, v: &Verdict) -> Option<Finding> {
 fn stopped(run: &Analyser, v: &Verdict) -> Option<Finding> {
     let judged = &v.judged;
     let worth = WORTH_A_LINE.max(WORTH_A_SHARE * judged.floor);
-    if judged.outcome != Outcome::Stopped || judged.rose_before < worth || v.process.is_none() {
+    if judged.outcome != Outcome::Stopped || judged.rose_before < worth {
         return None;
     }
     let (from, to) = judged.rose_from_to;
@@ -262,7 +255,7 @@ fn stopped(run: &Analyser, v: &Verdict) -> Option<Finding> {
     finding.kind = Some(v.kind);
     finding.bytes = Some(judged.rose_before as u64);
     finding.confidence = 0.9;
-    finding.process = reference(run, v.process);
+    finding.process = reference(run, Some(v.process));
     Some(finding)
 }
 
@@ -308,7 +301,7 @@ fn others(run: &Analyser) -> Vec<Finding> {
         }
         let largest = gpus.others_on(card.gpu.id).max_by_key(|user| user.last);
         let Some(user) = largest else { continue };
-        let grows = judge(before_the_end(run, None, user.used.windows()), Ask::bytes(false, false));
+        let grows = judge_other(run, user);
         let name =
             if user.who.name.is_empty() { "another process".to_owned() } else { format!("another process, {}", user.who.name) };
         let has = user.last.map_or("is there, too".to_owned(), |used| format!("has {} of it", Bytes(used)));
@@ -328,13 +321,18 @@ fn others(run: &Analyser) -> Vec<Finding> {
     found
 }
 
+/// What somebody else has on a card.
+fn judge_other(run: &Analyser, user: &User) -> Judged {
+    judge(before_the_end(run, None, user.used.windows()), Ask::bytes(false, false))
+}
+
 /// When the card is full, or the share of it that the process may have: the floor, and on top of it the most that is in use at one
 /// time. What the allocator holds and nobody uses is room.
 fn forecast(run: &Analyser, v: &Verdict, half: f64, steps_per_second: Option<f64>) -> Option<OomForecast> {
     let gpus = run.gpus();
     let card = gpus.card_of_verdict(v)?;
     let last = card.last.filter(|last| last.total > 0)?;
-    let inner = v.process.zip(v.device).and_then(|key| gpus.inner.get(&key));
+    let inner = v.device.and_then(|device| gpus.inner.get(&(v.process, device)));
     let facts = inner.map(|inner| inner.last).unwrap_or_default();
     let in_use = facts.peak.max(facts.allocated) as f64;
     let cached = if v.kind == Kind::GpuAllocated { (facts.reserved as f64 - in_use).max(0.0) } else { 0.0 };
@@ -347,11 +345,7 @@ fn forecast(run: &Analyser, v: &Verdict, half: f64, steps_per_second: Option<f64
         }
     }
     // Others' growth eats the same room.
-    let growth = |user: &User| {
-        Some(judge(before_the_end(run, None, user.used.windows()), Ask::bytes(false, false)))
-            .filter(Judged::grows)
-            .map_or(0.0, |j| j.rate)
-    };
+    let growth = |user: &User| Some(judge_other(run, user)).filter(Judged::grows).map_or(0.0, |j| j.rate);
     let others: f64 = gpus.others_on(card.gpu.id).map(growth).sum();
     let until = |rate: f64| if rate + others > 0.0 { room.max(0.0) / (rate + others) } else { f64::INFINITY };
     let rate = v.judged.rate;

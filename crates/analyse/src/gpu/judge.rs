@@ -30,8 +30,8 @@ pub enum Reason {
 /// What was judged.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// Whose; `None`: nobody's of the run.
-    pub process: Option<ProcId>,
+    /// Whose.
+    pub process: ProcId,
     /// The device as the process counts, where its allocator tells.
     pub device: Option<u32>,
     /// The card.
@@ -49,19 +49,18 @@ pub struct Verdict {
 impl Verdict {
     /// A leak may be claimed of it: it rises, is the run's, and is not bounded by the data.
     pub fn counts(&self) -> bool {
-        self.judged.grows() && self.process.is_some() && !self.unsure && self.reason != Some(Reason::LargestBatch)
+        self.judged.grows() && !self.unsure && self.reason != Some(Reason::LargestBatch)
     }
 }
 
 /// The process whose live GPU memory grows, and how fast, bytes per second, since when.
-pub fn growing_process(run: &Analyser) -> Option<(ProcId, f64, f64)> {
-    let all = all(run);
+pub fn growing_process(all: &[Verdict]) -> Option<(ProcId, f64, f64)> {
     let grows = all.iter().filter(|v| v.kind == Kind::GpuAllocated && v.counts());
     let fastest = grows.max_by(|a, b| a.judged.rate.total_cmp(&b.judged.rate))?;
-    Some((fastest.process?, fastest.judged.rate, fastest.judged.since_s))
+    Some((fastest.process, fastest.judged.rate, fastest.judged.since_s))
 }
 
-/// Everything, in no order.
+/// Everything of the run, in no order.
 pub fn all(run: &Analyser) -> Vec<Verdict> {
     let gpus = run.gpus();
     let mut all: Vec<Verdict> = Vec::new();
@@ -73,15 +72,17 @@ pub fn all(run: &Analyser) -> Vec<Verdict> {
         let Some(process) = user.who.process else { continue };
         let silent = gpus.inner.range((process, 0)..=(process, u32::MAX)).next().is_none();
         if silent && newest(gpus, process, user.who.gpu, user.last_s) {
-            let judged = by(run, process, &user.used);
-            let of = |kind, reason| verdict(gpus, Some(process), None, user.who.gpu, kind, judged.clone(), reason);
-            all.push(of(Kind::GpuReserved, Some(Reason::Unseen)));
-        }
-    }
-    for card in gpus.cards.values() {
-        for user in gpus.others_on(card.gpu.id) {
-            let judged = judge(before_the_end(run, None, user.used.windows()), Ask::bytes(false, false));
-            all.push(verdict(gpus, None, None, card.gpu.id, Kind::GpuOutside, judged, None));
+            let gpu = user.who.gpu;
+            all.push(Verdict {
+                process,
+                device: None,
+                gpu: Some(gpu),
+                resource: gpus.cards.get(&gpu).map_or_else(|| format!("gpu{}", gpu.0), |card| card.gpu.resource.clone()),
+                kind: Kind::GpuReserved,
+                judged: by(run, process, &user.used),
+                reason: Some(Reason::Unseen),
+                unsure: false,
+            });
         }
     }
     all
@@ -89,19 +90,6 @@ pub fn all(run: &Analyser) -> Vec<Verdict> {
 
 fn newest(gpus: &Gpus, process: ProcId, gpu: GpuId, last_s: f64) -> bool {
     gpus.users_of(process).get(&gpu).is_some_and(|user| user.last_s <= last_s)
-}
-
-fn verdict(
-    gpus: &Gpus,
-    process: Option<ProcId>,
-    device: Option<u32>,
-    gpu: GpuId,
-    kind: Kind,
-    judged: Judged,
-    reason: Option<Reason>,
-) -> Verdict {
-    let resource = gpus.cards.get(&gpu).map_or_else(|| format!("gpu{}", gpu.0), |card| card.gpu.resource.clone());
-    Verdict { process, device, gpu: Some(gpu), resource, kind, judged, reason, unsure: false }
 }
 
 /// Without what was measured after the last mark of a run that is over: it was taken down meanwhile. `process`: whose last mark; all of
@@ -128,7 +116,7 @@ fn of_process(run: &Analyser, process: ProcId, device: u32, inner: &Inner) -> Ve
     let gpus = run.gpus();
     let (resource, gpu) = (gpus.resource_of(process, device), gpus.card_of(process, device).map(|card| card.gpu.id));
     let new = |kind, judged| Verdict {
-        process: Some(process),
+        process,
         device: Some(device),
         gpu,
         resource: resource.clone(),

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use lowtide_model::{DeviceFacts, Gpu, GpuId, GpuSample, GpuUser, GpuUserId, LimitReport, Mark, MarkKind, ProcId, Scope, Tick};
 
 pub use findings::{findings, hypothesis, verdict};
-pub use judge::growing_process;
+pub use judge::{Verdict, all, growing_process};
 pub use rows::rows;
 
 use crate::pyramid::Pyramid;

@@ -4,20 +4,20 @@ use super::{Driver, GpuSource, in_container, open};
 use crate::doctor::{Check, fine, limited, missing};
 use crate::root::Root;
 
-/// A line for each driver that answers, and for each that does not although its device is there.
+/// A line for each driver that answers; where none does, one that names the devices that are there all the same.
 pub(crate) fn checks(root: &Root) -> Vec<Check> {
     let (drivers, why) = open(&GpuSource::Machine, root);
     let mut checks: Vec<Check> = drivers.iter().map(|driver| driver_line(driver.as_ref())).collect();
-    let devices = [("dev/nvidiactl", "NVIDIA", "nvml"), ("dev/kfd", "AMD", "drm"), ("dev/dri/renderD128", "DRM", "drm")];
-    let silent = devices.iter().filter(|(path, _, kind)| {
-        root.path(path).exists() && !drivers.iter().any(|driver| format!("{:?}", driver.kind()).eq_ignore_ascii_case(kind))
-    });
-    let silent: Vec<&str> = silent.map(|(_, name, _)| *name).collect();
-    if !silent.is_empty() && drivers.is_empty() {
+    if !drivers.is_empty() {
+        return checks;
+    }
+    let devices = [("dev/nvidiactl", "NVIDIA"), ("dev/kfd", "AMD"), ("dev/dri/renderD128", "DRM")];
+    let silent: Vec<&str> = devices.iter().filter(|(path, _)| root.path(path).exists()).map(|(_, name)| *name).collect();
+    if !silent.is_empty() {
         let mend =
             "in a container, pass the driver's libraries in as well (--gpus all, NVIDIA_DRIVER_CAPABILITIES=compute,utility)";
         checks.push(limited("GPU", format!("{} devices are here, but {}", silent.join(" and "), why.join(", ")), mend));
-    } else if drivers.is_empty() {
+    } else {
         let mend = "nothing to do where there is no GPU; in a container, have it and its driver's libraries passed in";
         checks.push(missing("GPU", format!("no driver: {}", why.join(", ")), mend));
     }

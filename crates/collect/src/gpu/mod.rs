@@ -23,7 +23,7 @@ use lowtide_model::{Event, Gpu, GpuDriver, GpuId, GpuSample, GpuUser, GpuUserId,
 
 pub(crate) use checks::checks;
 
-use crate::parse::{lines, number};
+use crate::inner::inner_pids;
 use crate::root::{Root, Scratch};
 use crate::sys;
 
@@ -291,7 +291,7 @@ impl<'a> Pids<'a> {
             let mut inner = Vec::new();
             for (at, member) in self.members.iter().enumerate() {
                 let status = self.scratch.read(&self.root.of(member.pid, "status")).unwrap_or_default();
-                inner.extend(inner_pids(status).into_iter().map(|pid| (pid, at)));
+                inner.extend(inner_pids(status).flatten().map(|pid| (pid, at)));
             }
             self.inner = Some(inner);
         }
@@ -321,13 +321,6 @@ impl<'a> Pids<'a> {
     }
 }
 
-/// All but the first number of `NSpid` in proc(5) `status`: the pids of the namespaces inside ours.
-fn inner_pids(status: &[u8]) -> Vec<u32> {
-    let Some(value) = lines(status).find_map(|line| line.strip_prefix(b"NSpid:")) else { return Vec::new() };
-    let words = value.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    words.skip(1).filter_map(|word| u32::try_from(number(word)?).ok()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -343,8 +336,9 @@ mod tests {
 
     #[test]
     fn inner_pids_are_those_after_the_first() {
-        assert_eq!(inner_pids(b"Name:\tpython\nNSpid:\t4711\t23\t7\n"), [23, 7]);
-        assert_eq!(inner_pids(b"NSpid:\t4711\n"), [0_u32; 0]);
-        assert_eq!(inner_pids(b"Name:\tpython\n"), [0_u32; 0]);
+        let inner = |status: &[u8]| inner_pids(status).flatten().collect::<Vec<u32>>();
+        assert_eq!(inner(b"Name:\tpython\nNSpid:\t4711\t23\t7\n"), [23, 7]);
+        assert_eq!(inner(b"NSpid:\t4711\n"), [0_u32; 0]);
+        assert_eq!(inner(b"Name:\tpython\n"), [0_u32; 0]);
     }
 }
