@@ -11,7 +11,7 @@ mod stats;
 mod zoo;
 
 pub use answer::{Answer, Gate, Goal, Table};
-pub use busy::busy_process;
+pub use busy::{busy_process, busy_start};
 pub use cpu::{process_cpu_s, sleeps};
 pub use stats::{largest, median, milliseconds};
 pub use zoo::{Trace, own_process, traces};

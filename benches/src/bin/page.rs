@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use lowtide_analyse::Analyser;
-use lowtide_benches::{Answer, Table, busy_process, milliseconds};
-use lowtide_model::{Event, Exit, ExitStatus, Mark, MarkKind, Mode, ProcId, RunEnd, RunInfo, Scope, ScopeMark, Signal};
+use lowtide_benches::{Answer, Table, busy_process, busy_start, milliseconds};
+use lowtide_model::{Event, Exit, ExitStatus, Mark, MarkKind, ProcId, RunEnd, Scope, ScopeMark};
 use lowtide_record::{Writer, stream};
 use lowtide_report::{Gather, html};
 use lowtide_testkit::BusyRun;
@@ -38,17 +38,7 @@ fn main() -> anyhow::Result<()> {
 
 fn record(path: &Path) -> anyhow::Result<()> {
     let mut writer = Writer::create(path)?;
-    writer.append(&Event::Start(RunInfo {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        mode: Mode::Run,
-        command: vec!["python".to_owned(), "train.py".to_owned()],
-        host: "node".to_owned(),
-        started_unix_s: 0.0,
-        interval_s: 60.0,
-        root_pid: 1000,
-        rank: None,
-        signal: Signal::AnonShmem,
-    }));
+    writer.append(&Event::Start(busy_start(60.0)));
     let mut ids: Vec<u32> = (0..PROCESSES).collect();
     for id in &ids {
         writer.append(&Event::Process(busy_process(*id)));

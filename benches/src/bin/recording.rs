@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use lowtide_analyse::Analyser;
-use lowtide_benches::{Answer, Table, busy_process, median, milliseconds, process_cpu_s};
-use lowtide_model::{Event, ExitStatus, Mode, RunEnd, RunInfo, Signal};
+use lowtide_benches::{Answer, Table, busy_process, busy_start, median, milliseconds, process_cpu_s};
+use lowtide_model::{Event, ExitStatus, RunEnd};
 use lowtide_record::{Health, Writer, stream};
 use lowtide_testkit::BusyRun;
 
@@ -66,17 +66,7 @@ fn main() -> anyhow::Result<()> {
 /// Writes the day; the largest that the file was, and how the writer was doing at the end.
 fn record(path: &Path) -> anyhow::Result<(u64, Health)> {
     let mut writer = Writer::create(path)?;
-    writer.append(&Event::Start(RunInfo {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        mode: Mode::Run,
-        command: vec!["python".to_owned(), "train.py".to_owned()],
-        host: "node".to_owned(),
-        started_unix_s: 0.0,
-        interval_s: 1.0,
-        root_pid: 1000,
-        rank: None,
-        signal: Signal::AnonShmem,
-    }));
+    writer.append(&Event::Start(busy_start(1.0)));
     for id in 0..PROCESSES {
         writer.append(&Event::Process(busy_process(id)));
     }

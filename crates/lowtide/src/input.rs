@@ -43,6 +43,13 @@ pub struct Analysed {
     pub judged: Judged,
 }
 
+/// The first bytes of a file, which tell what it is.
+pub fn first_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    File::open(path)?.take(8).read_to_end(&mut start)?;
+    Ok(start)
+}
+
 /// Where the bytes are: a file, or a copy of standard input that goes away with this.
 pub struct Source {
     path: PathBuf,
@@ -61,17 +68,18 @@ impl Source {
         Ok(Self { path: path.to_owned(), name: path.display().to_string(), copy: None })
     }
 
-    /// Judges it: the events go through the analysis one by one, so that a recording of weeks needs no memory.
-    pub fn judge(&self, columns: &[String]) -> Result<Judged, Failure> {
+    /// Judges it: the events go through the analysis one by one, so that a recording of weeks needs no memory. `draws`: the
+    /// curve is wanted, too.
+    pub fn judge(&self, columns: &[String], draws: bool) -> Result<Judged, Failure> {
         if self.is_pickle()? {
             return Self::judge_snapshots(std::slice::from_ref(self));
         }
-        self.analyse(columns).map(|analysed| analysed.judged)
+        self.analyse(columns, draws).map(|analysed| analysed.judged)
     }
 
     /// The same, with the analysis that it rests on.
-    pub fn analyse(&self, columns: &[String]) -> Result<Analysed, Failure> {
-        if self.is_recording()? { self.analyse_recording() } else { self.analyse_foreign(columns) }
+    pub fn analyse(&self, columns: &[String], draws: bool) -> Result<Analysed, Failure> {
+        if self.is_recording()? { self.analyse_recording(draws) } else { self.analyse_foreign(columns, draws) }
     }
 
     /// Writes its measurements for another tool; a recording goes through event by event.
@@ -103,10 +111,7 @@ impl Source {
 
     /// Its first bytes, which tell what it is.
     fn start(&self) -> Result<Vec<u8>, Failure> {
-        let mut start = Vec::new();
-        let read = File::open(&self.path).and_then(|file| file.take(8).read_to_end(&mut start));
-        read.map_err(|error| self.cannot(&format!("cannot read {}: {error}", self.name)))?;
-        Ok(start)
+        first_bytes(&self.path).map_err(|error| self.cannot(&format!("cannot read {}: {error}", self.name)))
     }
 
     /// Judges snapshots of one process together.
@@ -115,9 +120,9 @@ impl Source {
         snapshot::judge(&files).map_err(Failure::cannot)
     }
 
-    fn analyse_recording(&self) -> Result<Analysed, Failure> {
+    fn analyse_recording(&self, draws: bool) -> Result<Analysed, Failure> {
         let mut events = lowtide_record::stream(&self.path).map_err(|error| self.cannot(&error))?;
-        let (mut analyser, mut gather) = (Analyser::new(), Gather::default());
+        let (mut analyser, mut gather) = (Analyser::new(), draws.then(Gather::default));
         let mut interval_s = 0.0;
         for event in &mut events {
             let event = event.map_err(|error| self.cannot(&error))?;
@@ -125,7 +130,9 @@ impl Source {
                 interval_s = info.interval_s;
             }
             analyser.push(&event);
-            gather.push(&event);
+            if let Some(gather) = &mut gather {
+                gather.push(&event);
+            }
         }
         let mut report = analyser.report();
         explain(&mut report);
@@ -141,18 +148,20 @@ impl Source {
         } else {
             Vec::new()
         };
-        Ok(Analysed { analyser, judged: Judged { report, said, curve: gather.finish() } })
+        Ok(Analysed { analyser, judged: Judged { report, said, curve: gather.map(Gather::finish).unwrap_or_default() } })
     }
 
-    fn analyse_foreign(&self, columns: &[String]) -> Result<Analysed, Failure> {
+    fn analyse_foreign(&self, columns: &[String], draws: bool) -> Result<Analysed, Failure> {
         let imported = match self.import_or_log(columns)? {
             Foreign::Measured(imported) => imported,
             Foreign::Log(log) => return Ok(Analysed { analyser: Analyser::new(), judged: postmortem::judged(&log) }),
         };
-        let (mut analyser, mut gather) = (Analyser::new(), Gather::default());
+        let (mut analyser, mut gather) = (Analyser::new(), draws.then(Gather::default));
         for event in &imported.events {
             analyser.push(event);
-            gather.push(event);
+            if let Some(gather) = &mut gather {
+                gather.push(event);
+            }
         }
         let mut said = vec![format!("read as {}", imported.what)];
         said.extend(imported.said);
@@ -160,7 +169,7 @@ impl Source {
         explain(&mut report);
         // No such file says how its run ended.
         report.run.ended.clear();
-        Ok(Analysed { analyser, judged: Judged { report, said, curve: gather.finish() } })
+        Ok(Analysed { analyser, judged: Judged { report, said, curve: gather.map(Gather::finish).unwrap_or_default() } })
     }
 
     /// What is no table of measurements is a log, if it is text; a log may be larger than any table.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use lowtide_model::{Report, Verdict};
+use lowtide_model::Report;
 use lowtide_report::{Curve, TextOptions};
 
 use crate::context;
@@ -215,16 +215,6 @@ fn writable(path: &Path) -> Result<(), Failure> {
     opened.map(drop).map_err(|error| {
         Failure::usage(format!("cannot write the report to {}: {error}; give another file to -o", path.display()))
     })
-}
-
-/// The verdict in two words, for one-line messages.
-pub fn verdict_words(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Leak => "leak",
-        Verdict::LikelyLeak => "likely leak",
-        Verdict::NoLeak => "no leak",
-        Verdict::Undecided => "undecided",
-    }
 }
 
 #[cfg(test)]

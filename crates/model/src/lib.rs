@@ -8,6 +8,7 @@
 //! Invariant: nothing here does I/O or knows the time of day.
 
 mod bytes;
+mod civil;
 mod comparison;
 mod event;
 mod gpu;
@@ -20,6 +21,7 @@ mod span;
 mod tick;
 
 pub use bytes::{Bytes, ParseBytesError, Rate};
+pub use civil::civil;
 pub use comparison::{COMPARISON_SCHEMA, Change, ComparedRow, ComparedRun, Comparison, Matched, Measured, Quantity, Unit};
 pub use event::{Event, ExitStatus, Mode, Note, NoteKind, Notice, RunEnd, RunInfo, Signal, WatchCost};
 pub use gpu::{Gpu, GpuDriver, GpuId, GpuSample, GpuUser, GpuUserId, GpuUserSample};

@@ -21,6 +21,19 @@ pub enum Verdict {
     Undecided,
 }
 
+impl Verdict {
+    /// It in two words, for people.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Leak => "leak",
+            Self::LikelyLeak => "likely leak",
+            Self::NoLeak => "no leak",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
 /// What sort of thing a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -105,6 +118,18 @@ pub struct Growth {
     pub live_bytes_per_step: Option<f64>,
     /// `bytes` or `count`.
     pub unit: &'static str,
+}
+
+impl Growth {
+    /// The rate in the unit of its interval, `per`.
+    #[must_use]
+    pub fn per_unit(&self) -> Option<f64> {
+        match self.per {
+            Cycle::Second => Some(self.bytes_per_second),
+            Cycle::Step => self.bytes_per_step,
+            Cycle::Cycle => self.bytes_per_cycle,
+        }
+    }
 }
 
 /// The process that a finding is about.
@@ -408,6 +433,18 @@ pub enum HypothesisState {
     RuledOut,
     /// It could not be told.
     Open,
+}
+
+impl HypothesisState {
+    /// It in words, for people.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::RuledOut => "ruled out",
+            Self::Open => "open",
+        }
+    }
 }
 
 /// An explanation that was weighed: spikes only, a slow leak, leaking workers, ...

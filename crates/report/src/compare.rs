@@ -1,6 +1,6 @@
 //! Two runs side by side: text for people, JSON for programs, Markdown for an issue or a pull request.
 
-use lowtide_model::{Bytes, Change, ComparedRow, ComparedRun, Comparison, Measured, Quantity, Seconds, Unit, Verdict};
+use lowtide_model::{Bytes, Change, ComparedRow, ComparedRun, Comparison, Measured, Quantity, Seconds, Unit};
 
 use crate::TextOptions;
 use crate::markdown::pieces as markdown;
@@ -54,7 +54,7 @@ pub fn compare_text(comparison: &Comparison, options: &TextOptions) -> String {
             "{} more rows of roles and phases, none of which is known to differ: --verbose",
             comparison.rows.len() - rows.len()
         );
-        page.paragraph((Style::Plain, String::new()), 2, &[(Style::Dim, text)]);
+        page.remark(text);
     }
     for note in &comparison.notes {
         page.labelled("note", note);
@@ -93,12 +93,7 @@ pub fn compare_markdown(comparison: &Comparison) -> String {
 
 /// What is said of a run alone.
 fn about(run: &ComparedRun) -> String {
-    let verdict = match run.verdict {
-        Verdict::Leak => "leak",
-        Verdict::LikelyLeak => "likely leak",
-        Verdict::NoLeak => "no leak",
-        Verdict::Undecided => "undecided",
-    };
+    let verdict = run.verdict.words();
     let steps = run.steps.map_or(String::new(), |steps| format!(", {steps} steps"));
     let ended = if run.ended.is_empty() { String::new() } else { format!(", {}", run.ended) };
     format!("{verdict}; {}{steps}{ended}", Seconds(run.duration_s))

@@ -255,15 +255,11 @@ fn belongs(incident: &Incident, message: &Message) -> bool {
             (other_rank && apart <= NEAR_LINES) || again || (is_consequence(message.family) && apart <= NEAR_LINES)
         }
         None => {
-            let main = others().map(|other| other.family).min_by_key(|family| order_of(*family)).unwrap_or(message.family);
+            let main = others().map(|other| other.family).min_by_key(|family| is_consequence(*family)).unwrap_or(message.family);
             let leads = is_consequence(message.family) || is_consequence(main) || related(main, message.family);
             leads && apart <= NEAR_LINES && fits(incident, message)
         }
     }
-}
-
-fn order_of(family: Family) -> u8 {
-    u8::from(is_consequence(family))
 }
 
 /// Families that tell how something ended, not what was asked for.
@@ -302,9 +298,7 @@ fn related(a: Family, b: Family) -> bool {
 /// A kill by signal 9 is no consequence of an error that a program reports itself, and the other way round.
 fn fits(incident: &Incident, message: &Message) -> bool {
     let killed = |message: &Message| match message.family {
-        Family::Kernel | Family::KernelPart | Family::EarlyOom => true,
-        Family::Shell => true,
-        Family::ExitCode => true,
+        Family::Kernel | Family::KernelPart | Family::EarlyOom | Family::Shell | Family::ExitCode => true,
         Family::DataLoader => message.number("signal") == Some(9.0),
         Family::Elastic => message.number("exit_code") == Some(-9.0),
         _ => false,

@@ -1,6 +1,11 @@
 //! What of the reserved memory is in use, what could be given back, and what is stuck.
 
+use std::collections::BTreeMap;
+
 use super::{Segment, Snapshot, State};
+
+/// Pools that are told apart.
+const MOST_POOLS: usize = 64;
 
 /// How the memory of a device, or of one pool of it, is used. Bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,15 +26,32 @@ pub struct Use {
     pub largest_free: u64,
     /// Segments.
     pub segments: u64,
-    /// Free blocks.
-    pub free_blocks: u64,
 }
 
 impl Use {
-    /// What rounding up takes.
-    #[must_use]
-    pub fn rounding(&self) -> u64 {
-        self.allocated.saturating_sub(self.requested)
+    fn add(&mut self, snapshot: &Snapshot, segment: &Segment) {
+        let (mut free, mut busy) = (0_u64, false);
+        for block in snapshot.blocks(segment) {
+            match block.state {
+                State::Allocated => {
+                    self.allocated = self.allocated.saturating_add(block.size);
+                    self.requested = self.requested.saturating_add(snapshot.asked(block).size);
+                    busy = true;
+                }
+                State::PendingFree => {
+                    self.pending = self.pending.saturating_add(block.size);
+                    busy = true;
+                }
+                State::Inactive => {
+                    free = free.saturating_add(block.size);
+                    self.largest_free = self.largest_free.max(block.size);
+                }
+            }
+        }
+        let to = if busy { &mut self.split } else { &mut self.releasable };
+        *to = to.saturating_add(free);
+        self.reserved = self.reserved.saturating_add(segment.total);
+        self.segments += 1;
     }
 
     /// All that is free.
@@ -51,19 +73,19 @@ pub struct Pool {
 /// How a device's memory is used.
 #[must_use]
 pub fn usage(snapshot: &Snapshot, device: u32) -> Use {
-    of(snapshot, snapshot.segments.iter().filter(|segment| segment.device == device))
+    let mut used = Use::default();
+    snapshot.segments.iter().filter(|segment| segment.device == device).for_each(|segment| used.add(snapshot, segment));
+    used
 }
 
-/// The pools of a device, in order of their ids.
+/// The pools of a device, in order of their ids; a bounded number.
 #[must_use]
 pub fn pools(snapshot: &Snapshot, device: u32) -> Vec<Pool> {
-    let mine = || snapshot.segments.iter().filter(|segment| segment.device == device);
-    let mut ids: Vec<(i64, i64)> = mine().map(|segment| segment.pool).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    // A bounded number: each looks at all segments.
-    ids.truncate(64);
-    ids.into_iter().map(|id| Pool { id, used: of(snapshot, mine().filter(|segment| segment.pool == id)) }).collect()
+    let mut pools: BTreeMap<(i64, i64), Use> = BTreeMap::new();
+    for segment in snapshot.segments.iter().filter(|segment| segment.device == device) {
+        pools.entry(segment.pool).or_default().add(snapshot, segment);
+    }
+    pools.into_iter().take(MOST_POOLS).map(|(id, used)| Pool { id, used }).collect()
 }
 
 /// The segment's blocks are as large together as it is itself; else the snapshot does not fit itself.
@@ -71,34 +93,4 @@ pub fn pools(snapshot: &Snapshot, device: u32) -> Vec<Pool> {
 pub fn tiles(snapshot: &Snapshot, segment: &Segment) -> bool {
     let sizes = snapshot.blocks(segment).iter().map(|block| block.size);
     sizes.fold(0, u64::saturating_add) == segment.total
-}
-
-fn of<'a>(snapshot: &Snapshot, segments: impl Iterator<Item = &'a Segment>) -> Use {
-    let mut used = Use::default();
-    for segment in segments {
-        let (mut free, mut busy) = (0_u64, false);
-        for block in snapshot.blocks(segment) {
-            match block.state {
-                State::Allocated => {
-                    used.allocated = used.allocated.saturating_add(block.size);
-                    used.requested = used.requested.saturating_add(snapshot.asked(block).size);
-                    busy = true;
-                }
-                State::PendingFree => {
-                    used.pending = used.pending.saturating_add(block.size);
-                    busy = true;
-                }
-                State::Inactive => {
-                    free = free.saturating_add(block.size);
-                    used.largest_free = used.largest_free.max(block.size);
-                    used.free_blocks += 1;
-                }
-            }
-        }
-        let to = if busy { &mut used.split } else { &mut used.releasable };
-        *to = to.saturating_add(free);
-        used.reserved = used.reserved.saturating_add(segment.total);
-        used.segments += 1;
-    }
-    used
 }

@@ -191,7 +191,7 @@ impl Snapshot {
     }
 
     /// A device's trace, in order of time.
-    pub fn events(&self, device: u32) -> impl Iterator<Item = Traced> + '_ {
+    pub fn events(&self, device: u32) -> impl DoubleEndedIterator<Item = Traced> + '_ {
         let list = self.traces.get(device as usize).map_or(&[][..], |list| self.heap.list(*list));
         list.iter().filter_map(|value| if let Item::Dict(dict) = self.heap.item(*value) { self.event(dict) } else { None })
     }

@@ -1,10 +1,11 @@
 //! What flows from place to place: the edges of [`super::Flow`].
 
-use ruff_python_ast::{ExprCall, Keyword};
+use ruff_python_ast::Keyword;
 
 use super::arguments::{matched, method};
 use super::classes::decorated;
 use super::{At, ClassId, Flow, Given, Place};
+use crate::ask::{keyword, last_name};
 use crate::model::{Bound, Call, Expr, Model, Ranged, ScopeId, TextSize};
 use crate::program::FileId;
 
@@ -155,11 +156,7 @@ impl<'p> Edges<'_, 'p> {
             self.start(file, call, target, &args.elts, &[]);
             return;
         }
-        let name = match &*call.call.func {
-            Expr::Name(name) => name.id.as_str(),
-            Expr::Attribute(attribute) => attribute.attr.as_str(),
-            _ => return,
-        };
+        let Some(name) = last_name(&call.call.func) else { return };
         if let Some((first, rest)) = arguments.args.split_first().filter(|_| STARTERS.contains(&name)) {
             self.start(file, call, first, rest, &arguments.keywords);
         }
@@ -186,12 +183,4 @@ impl<'p> Edges<'_, 'p> {
             self.value(file, call.scope, value, 0, At { depth: container.depth + 1, ..container });
         }
     }
-}
-
-fn keyword<'p>(call: &'p ExprCall, name: &str) -> Option<&'p Expr> {
-    call.arguments
-        .keywords
-        .iter()
-        .find(|keyword| keyword.arg.as_ref().is_some_and(|arg| arg.as_str() == name))
-        .map(|keyword| &keyword.value)
 }

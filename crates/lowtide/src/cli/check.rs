@@ -94,7 +94,7 @@ pub fn check(args: &Args) -> Result<u8, Failure> {
     let files = input.tree.files.len();
     let mut report = report(&checked, files, &rules);
     if let Some(recording) = &args.run {
-        let run = Source::open(recording)?.judge(&[])?.report;
+        let run = Source::open(recording)?.judge(&[], false)?.report;
         let grew = join::with_run(&mut report, &run);
         report.summary += &format!("; {grew} of them grew in {}", recording.display());
     }

@@ -121,7 +121,7 @@ fn format_of(args: &Args) -> Result<Format, Failure> {
 
 fn facts(file: &Path, args: &Args) -> Result<Facts, Failure> {
     let source = Source::open(file)?;
-    let analysed = source.analyse(&args.columns)?;
+    let analysed = source.analyse(&args.columns, false)?;
     for said in &analysed.judged.said {
         say(&format!("{}: {said}", source.name));
     }

@@ -11,7 +11,7 @@ use super::run::watch_command;
 use super::watching;
 use crate::agent::Agent;
 use crate::exit::{self, Failure};
-use crate::output::{Output, OutputArgs, verdict_words};
+use crate::output::{Output, OutputArgs};
 use crate::temporary::Temporary;
 use crate::terminal::{self, say};
 use crate::watch::{Destination, Observer, Settings};
@@ -217,7 +217,7 @@ fn progress(seconds: f64) -> Observer {
 fn so_far(report: &Report) -> String {
     let growth = report.leak().and_then(|leak| leak.growth.as_ref()).filter(|growth| growth.unit == "bytes");
     let rate = growth.map(|growth| format!(", {}/s", Rate(growth.bytes_per_second)));
-    format!("{} so far{}", verdict_words(report.verdict), rate.unwrap_or_default())
+    format!("{} so far{}", report.verdict.words(), rate.unwrap_or_default())
 }
 
 fn clear_progress() {

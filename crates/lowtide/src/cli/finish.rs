@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::judging::Judging;
 use crate::exit::Failure;
-use crate::output::{Destination, Format, Output, verdict_words};
+use crate::output::{Destination, Format, Output};
 use crate::terminal::say;
 use crate::watch::Outcome;
 
@@ -17,7 +17,7 @@ pub fn tell(outcome: Outcome, output: &Output, judging: &Judging) -> Result<bool
     let stderr = std::io::stderr();
     if let Destination::File(path, format) = &output.destination {
         output.write_file(&output.rendered(&report, *format, &curve))?;
-        say(&format!("{}; the report is in {}", verdict_words(report.verdict), path.display()));
+        say(&format!("{}; the report is in {}", report.verdict.words(), path.display()));
     }
     // Whoever asked for JSON in a file still wants to read how it went.
     if !matches!(output.destination, Destination::File(_, Format::Text)) {

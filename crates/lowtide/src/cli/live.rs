@@ -11,7 +11,7 @@ use lowtide_record::{Follower, place};
 
 use crate::exit::{self, Failure};
 use crate::explain::explain;
-use crate::input::Source;
+use crate::input::{Source, first_bytes};
 use crate::target::{Mask, wait_for};
 use crate::terminal;
 
@@ -135,10 +135,7 @@ struct Feed {
 
 impl Feed {
     fn of(path: &Path, columns: &[String]) -> Result<Self, Failure> {
-        let mut start = Vec::new();
-        let read =
-            std::fs::File::open(path).and_then(|file| std::io::Read::read_to_end(&mut std::io::Read::take(file, 8), &mut start));
-        read.map_err(|error| Failure::cannot(format!("cannot read {}: {error}", path.display())))?;
+        let start = first_bytes(path).map_err(|error| Failure::cannot(format!("cannot read {}: {error}", path.display())))?;
         let mut feed = Self {
             path: path.to_owned(),
             follower: None,
@@ -151,7 +148,7 @@ impl Feed {
         if lowtide_record::is_recording(&start) {
             feed.follower = Some(Follower::open(path).map_err(|error| Failure::cannot(error.to_string()))?);
         } else {
-            let analysed = Source::open(path)?.analyse(columns)?;
+            let analysed = Source::open(path)?.analyse(columns, false)?;
             (feed.analyser, feed.still, feed.ended) = (analysed.analyser, Some(analysed.judged.report), true);
         }
         Ok(feed)

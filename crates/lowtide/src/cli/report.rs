@@ -108,7 +108,7 @@ fn one(
     output: &Output,
     several: bool,
 ) -> Result<(String, bool), Failure> {
-    let judged = if let [source] = sources { source.judge(columns)? } else { Source::judge_snapshots(sources)? };
+    let judged = if let [source] = sources { source.judge(columns, output.draws())? } else { Source::judge_snapshots(sources)? };
     let name = sources.iter().map(|source| source.name.as_str()).collect::<Vec<_>>().join(", ");
     for said in &judged.said {
         say(&format!("{name}: {said}"));

@@ -128,11 +128,13 @@ pub fn of_snapshots(device: u32, by_line: &[Vec<Line<'_>>]) -> Grown {
         format!("between the first and the last of {many} snapshots")
     };
     let Some(mut found) = grown(device, &changes, &between) else { return grew };
-    let each_time = by_line.windows(2).all(|pair| {
-        let step = sums::changes(&pair[0], &pair[1]);
-        step.iter().any(|change| change.site == changes[0].site && change.bytes() >= LEAST_EACH)
-    });
-    if many >= SEVERAL && each_time {
+    let each_time = || {
+        by_line.windows(2).all(|pair| {
+            let step = sums::changes(&pair[0], &pair[1]);
+            step.iter().any(|change| change.site == changes[0].site && change.bytes() >= LEAST_EACH)
+        })
+    };
+    if many >= SEVERAL && each_time() {
         grew.verdict = Verdict::LikelyLeak;
         found.confidence = 0.8;
         found.evidence.push("it grew from each snapshot to the next".to_owned());

@@ -121,6 +121,13 @@ struct Known {
     base: Option<u64>,
 }
 
+impl Known {
+    fn of(process: &Process) -> Self {
+        let life = Life { pid: process.pid, role: process.role, start_s: process.start_s, end_s: None };
+        Self { life, shares: None, base: None }
+    }
+}
+
 /// The shares of a process's pages that count as its own, as last read.
 #[derive(Clone, Copy, Debug)]
 struct Shares {
@@ -181,10 +188,7 @@ impl Gather {
         let room = self.processes.len() < MOST;
         match self.processes.get_mut(&process.id) {
             Some(known) => known.life.role = process.role,
-            None if room => {
-                let life = Life { pid: process.pid, role: process.role, start_s: process.start_s, end_s: None };
-                self.processes.insert(process.id, Known { life, shares: None, base: None });
-            }
+            None if room => drop(self.processes.insert(process.id, Known::of(process))),
             None => self.forget(process),
         }
     }
@@ -195,8 +199,7 @@ impl Gather {
         let ended = self.processes.iter().filter_map(|(id, known)| Some((*id, known.life.end_s?)));
         if let Some((id, _)) = ended.min_by(|a, b| a.1.total_cmp(&b.1)) {
             self.processes.remove(&id);
-            let life = Life { pid: process.pid, role: process.role, start_s: process.start_s, end_s: None };
-            self.processes.insert(process.id, Known { life, shares: None, base: None });
+            self.processes.insert(process.id, Known::of(process));
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Sizes are KiB: no page of memory is smaller. All text is cleaned here, and nothing in the block can end it.
 
-use lowtide_model::{Cycle, Growth, Report, Role, Signal};
+use lowtide_model::{Growth, Report, Role, Signal};
 use serde_json::{Value, json};
 
 use super::clean;
@@ -96,11 +96,7 @@ fn trend(report: &Report) -> Option<Value> {
 
 /// The interval, bytes per second.
 fn per_second(growth: &Growth) -> Option<[f64; 2]> {
-    let base = match growth.per {
-        Cycle::Second => Some(growth.bytes_per_second),
-        Cycle::Step => growth.bytes_per_step,
-        Cycle::Cycle => growth.bytes_per_cycle,
-    }?;
+    let base = growth.per_unit()?;
     let ends = growth.ci95.map(|end| end * growth.bytes_per_second / base);
     ends.iter().all(|end| end.is_finite()).then_some(ends)
 }

@@ -273,11 +273,12 @@ fn pattern(finding: &Finding, sources: &[Context]) -> Value {
 
 fn weighed(report: &Report) -> Vec<Value> {
     let one = |hypothesis: &lowtide_model::Hypothesis| {
-        let (class, mark, state) = match hypothesis.state {
-            HypothesisState::Holds => ("holds", "●", "holds"),
-            HypothesisState::RuledOut => ("ruled", "○", "ruled out"),
-            HypothesisState::Open => ("undecided", "◐", "open"),
+        let (class, mark) = match hypothesis.state {
+            HypothesisState::Holds => ("holds", "●"),
+            HypothesisState::RuledOut => ("ruled", "○"),
+            HypothesisState::Open => ("undecided", "◐"),
         };
+        let state = hypothesis.state.words();
         context! { class, mark, state, name => &hypothesis.name, evidence => &hypothesis.evidence, action => &hypothesis.action }
     };
     report.hypotheses.iter().map(one).collect()
@@ -345,15 +346,8 @@ fn facts(report: &Report) -> String {
 /// `2026-11-28 21:05 UTC`, by the civil calendar.
 fn day(unix_s: f64) -> String {
     let seconds = unix_s.clamp(0.0, 4e11) as i64;
-    let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // Years that begin in March, so that a leap day is the last one: eras of 400 years have 146 097 days.
-    let since = days + 719_468;
-    let (era, of_era) = (since.div_euclid(146_097), since.rem_euclid(146_097));
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let (date, month) = (of_year - (153 * shifted + 2) / 5 + 1, if shifted < 10 { shifted + 3 } else { shifted - 9 });
-    let year = year + era * 400 + i64::from(month <= 2);
+    let (year, month, date) = lowtide_model::civil(seconds / 86_400);
+    let rest = seconds % 86_400;
     format!("{year:04}-{month:02}-{date:02} {:02}:{:02} UTC", rest / 3600, rest % 3600 / 60)
 }
 

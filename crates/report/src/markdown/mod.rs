@@ -4,9 +4,7 @@ pub(crate) mod pieces;
 
 use std::fmt::Write;
 
-use lowtide_model::{
-    Bytes, Class, ExpectationReport, ExpectationState, Finding, HypothesisState, Rate, Report, RoleReport, Verdict,
-};
+use lowtide_model::{Bytes, Class, ExpectationReport, ExpectationState, Finding, Rate, Report, RoleReport};
 
 use crate::text::words;
 use pieces::{code, plain, table};
@@ -17,12 +15,7 @@ const MOST: usize = 50;
 /// The report as Markdown that GitHub and GitLab show; nothing that a run or a file is called becomes markup.
 #[must_use]
 pub fn markdown(report: &Report) -> String {
-    let verdict = match report.verdict {
-        Verdict::Leak => "leak",
-        Verdict::LikelyLeak => "likely leak",
-        Verdict::NoLeak => "no leak",
-        Verdict::Undecided => "undecided",
-    };
+    let verdict = report.verdict.words();
     let sources: Vec<&Finding> = report.findings.iter().filter(|finding| finding.class == Class::Source).collect();
     // Of source alone there is no run to judge.
     let judged = report.duration_s > 0.0 || sources.is_empty();
@@ -139,11 +132,7 @@ fn rest(report: &Report) -> String {
     let beside = report.findings.iter().filter(|finding| Some(std::ptr::from_ref(*finding)) != head);
     let also = beside.filter(|f| f.class != Class::Source && !f.is_kill()).map(|finding| ("also", finding.text.clone()));
     let weighed = report.hypotheses.iter().map(|one| {
-        let state = match one.state {
-            HypothesisState::Holds => "holds",
-            HypothesisState::RuledOut => "ruled out",
-            HypothesisState::Open => "open",
-        };
+        let state = one.state.words();
         ("weighed", format!("{}: {state}; {}", one.name, one.evidence))
     });
     let blind = report.blind_spots.iter().map(|spot| ("not seen", spot.clone()));

@@ -28,13 +28,13 @@ pub fn table(page: &mut Page, report: &Report, verbose: bool) {
                 "{} left out after the first; --verbose shows all that are kept",
                 words::pieces(skipped as u64, "row", "rows")
             );
-            page.paragraph((Style::Plain, String::new()), 2, &[(Style::Dim, text)]);
+            page.remark(text);
         }
     }
     let more = report.progress.len() - processes.len();
     if more > 0 {
         let text = format!("{} more with marks; --verbose shows all", words::pieces(more as u64, "process", "processes"));
-        page.paragraph((Style::Plain, String::new()), 2, &[(Style::Dim, text)]);
+        page.remark(text);
     }
 }
 

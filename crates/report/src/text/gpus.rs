@@ -22,7 +22,7 @@ pub fn table(page: &mut Page, report: &Report, verbose: bool) {
     }
     if shown < used.len() {
         let text = format!("{} left out; --verbose shows all", words::pieces((used.len() - shown) as u64, "GPU", "GPUs"));
-        page.paragraph((Style::Plain, String::new()), 2, &[(Style::Dim, text)]);
+        page.remark(text);
     }
 }
 

@@ -96,6 +96,11 @@ impl Page {
         self.paragraph((Style::Bold, label.to_owned()), GUTTER, &[(Style::Plain, text.to_owned())]);
     }
 
+    /// A dim line under a table.
+    pub fn remark(&mut self, text: String) {
+        self.paragraph((Style::Plain, String::new()), 2, &[(Style::Dim, text)]);
+    }
+
     /// A lead, then words wrapped with `hang` columns in front. A lead wider than that moves the first line only.
     pub fn paragraph(&mut self, lead: Span, hang: usize, body: &[Span]) {
         if self.take(|| Block::Line(lead.clone(), body.to_vec())) {

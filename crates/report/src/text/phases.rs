@@ -21,7 +21,7 @@ pub fn table(page: &mut Page, report: &Report, verbose: bool) {
         write(page, &all[..shown], &format!("{}phase", whose(line.pid, line.rank, report)));
         if shown < all.len() {
             let text = format!("{} left out", words::pieces((all.len() - shown) as u64, "phase", "phases"));
-            page.paragraph((Style::Plain, String::new()), 2, &[(Style::Dim, text)]);
+            page.remark(text);
         }
     }
 }

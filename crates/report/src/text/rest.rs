@@ -36,13 +36,17 @@ pub fn hypotheses(page: &mut Page, report: &Report) {
     }
     page.blank();
     for hypothesis in &report.hypotheses {
-        let (style, word) = match hypothesis.state {
-            HypothesisState::Holds => (Style::Bold, "holds"),
-            HypothesisState::RuledOut => (Style::Dim, "ruled out"),
-            HypothesisState::Open => (Style::Yellow, "open"),
+        let style = match hypothesis.state {
+            HypothesisState::Holds => Style::Bold,
+            HypothesisState::RuledOut => Style::Dim,
+            HypothesisState::Open => Style::Yellow,
         };
         let evidence = if hypothesis.evidence.is_empty() { String::new() } else { format!(": {}", hypothesis.evidence) };
-        page.paragraph((style, word.to_owned()), STATE, &[(Style::Plain, format!("{}{evidence}", hypothesis.name))]);
+        page.paragraph(
+            (style, hypothesis.state.words().to_owned()),
+            STATE,
+            &[(Style::Plain, format!("{}{evidence}", hypothesis.name))],
+        );
         if !hypothesis.action.is_empty() {
             page.paragraph(
                 (Style::Plain, String::new()),

@@ -23,7 +23,7 @@ pub fn tables(page: &mut Page, snapshots: &[SnapshotReport], verbose: bool) {
             let rest = &snapshot.lines[shown..];
             let bytes = rest.iter().map(|line| line.bytes).fold(0, u64::saturating_add);
             let text = format!("and {} more, {} together", words::pieces(rest.len() as u64, "line", "lines"), Bytes(bytes));
-            page.paragraph((Style::Plain, String::new()), 2, &[(Style::Dim, text)]);
+            page.remark(text);
         }
         if verbose {
             stacks(page, &snapshot.lines);

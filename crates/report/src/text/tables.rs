@@ -60,7 +60,7 @@ pub fn processes(page: &mut Page, report: &Report, verbose: bool) {
     if !rest.is_empty() {
         let count: usize = rest.iter().map(|row| row.count).sum();
         let bytes = rest.iter().map(|row| row.total_bytes).fold(0, u64::saturating_add);
-        page.paragraph((Style::Plain, String::new()), 2, &[(Style::Dim, format!("and {count} more, {} together", Bytes(bytes)))]);
+        page.remark(format!("and {count} more, {} together", Bytes(bytes)));
     }
 }
 

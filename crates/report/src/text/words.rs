@@ -1,6 +1,6 @@
 //! Numbers in the units that people think in.
 
-use lowtide_model::{Bytes, Cycle, Growth, Kind, ObjectGrown, Rate, Seconds};
+use lowtide_model::{Bytes, Growth, Kind, ObjectGrown, Rate, Seconds};
 
 /// The span of time that rates are told in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,12 +61,7 @@ pub fn growth(growth: &Growth, kind: Option<Kind>) -> String {
 
 /// The 95 % interval in the unit of `shown`, or nothing where it has no finite ends.
 fn interval(growth: &Growth, shown: f64, counts: bool) -> String {
-    let base = match growth.per {
-        Cycle::Second => Some(growth.bytes_per_second),
-        Cycle::Step => growth.bytes_per_step,
-        Cycle::Cycle => growth.bytes_per_cycle,
-    };
-    let Some(factor) = base.map(|base| shown / base).filter(|factor| factor.is_finite()) else {
+    let Some(factor) = growth.per_unit().map(|base| shown / base).filter(|factor| factor.is_finite()) else {
         return String::new();
     };
     let [low, high] = growth.ci95.map(|end| end * factor);
@@ -199,6 +194,7 @@ pub fn kind(kind: Kind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lowtide_model::Cycle;
 
     fn per_second(bytes_per_second: f64, ci95: [f64; 2]) -> Growth {
         Growth {
