@@ -5,6 +5,7 @@ use lowtide_model::{Kind, ProcId, Role};
 use crate::cut;
 use crate::gpu;
 use crate::judge::{Ask, Judged, Outcome, judge};
+use crate::marks::cycles::WAITS;
 use crate::marks::spread::SPREADS;
 use crate::marks::{Line, Marks};
 use crate::pyramid::{Pyramid, Window};
@@ -143,7 +144,7 @@ fn judge_process(series: &mut Vec<Series>, id: ProcId, track: &Track, line: Opti
         let by = |windows: &[Window], ask| {
             let judged = in_training(judge(windows, ask), windows, ask, line);
             let Some(line) = line.filter(|_| kind == Kind::Anonymous && !copied) else { return judged };
-            line.unless_spread(judged, ask)
+            line.unless_cycles_wait(line.unless_spread(judged, ask), ask)
         };
         let judged = cut::judge(pyramid, ask, by);
         series.push(Series { process: Some(id), role, kind, copied, judged, members: 1 });
@@ -176,8 +177,11 @@ fn judge_roles(series: &mut Vec<Series>, store: &Store, end_s: f64, over: bool) 
         }
         let judged = cut::judge(&group.grown, Ask::bytes(over, false), judge);
         // What is held back of each is not claimed of all together.
-        let held_back: f64 =
-            series.iter().filter(|s| s.role == Some(*role) && s.judged.doubt == SPREADS).map(|s| s.judged.rate).sum();
+        let held_back: f64 = series
+            .iter()
+            .filter(|s| s.role == Some(*role) && [SPREADS, WAITS].contains(&s.judged.doubt))
+            .map(|s| s.judged.rate)
+            .sum();
         if judged.grows() && held_back < MOST_OF_IT * judged.rate {
             series.push(Series {
                 process: None,

@@ -47,6 +47,9 @@ struct State {
 /// From one begin to the next.
 #[derive(Clone, Copy, Debug)]
 struct Change {
+    t_s: f64,
+    /// What lives then.
+    level: f64,
     live: f64,
     objects: Option<f64>,
     collected: bool,
@@ -65,11 +68,15 @@ pub struct Late {
     pub grows: f64,
     /// What those times are: `epoch`, or the name of a phase.
     pub per: String,
+    /// What lived at the first begin after each full collection: seconds, bytes.
+    pub levels: Vec<(f64, f64)>,
+    /// Seconds from one full collection to the next, in the mean.
+    pub every_s: f64,
 }
 
 impl LateGc {
-    /// A scope begins after the first step.
-    pub fn begin(&mut self, scope: Scope, name: &str, facts: &InnerFacts) {
+    /// A scope begins after the first step. Seconds.
+    pub fn begin(&mut self, t_s: f64, scope: Scope, name: &str, facts: &InnerFacts) {
         let Some((live, collections)) = facts.heap_used.zip(facts.gc_full) else { return };
         let key = (scope, name.chars().take(48).collect());
         if self.by_name.len() >= MOST_NAMES && !self.by_name.contains_key(&key) {
@@ -82,6 +89,8 @@ impl LateGc {
                 begins.changes.pop_front();
             }
             begins.changes.push_back(Change {
+                t_s,
+                level: now.live,
                 live: now.live - before.live,
                 objects: now.objects.zip(before.objects).map(|(now, before)| now - before),
                 collected: now.collections != before.collections,
@@ -116,6 +125,8 @@ impl Begins {
             && given_back >= GIVES_BACK * grown
             // Memory that goes without any object of Python's was not held by a cycle of them.
             && objects.is_none_or(|objects| objects < 0.0);
+        let levels: Vec<(f64, f64)> = with.iter().map(|change| (change.t_s, change.level)).collect();
+        let every_s = (levels[levels.len() - 1].0 - levels[0].0) / (levels.len() - 1) as f64;
         let per = match scope {
             Scope::Epoch => "epoch",
             Scope::Round => "round",
@@ -128,6 +139,8 @@ impl Begins {
             objects: objects.map(|objects| -objects),
             grows,
             per: per.to_owned(),
+            levels,
+            every_s,
         })
     }
 }
@@ -190,7 +203,7 @@ mod tests {
                 gc_full: Some(collections),
                 ..InnerFacts::default()
             };
-            late.begin(Scope::Epoch, "", &facts);
+            late.begin(epoch as f64, Scope::Epoch, "", &facts);
             live += adds * MIB;
             objects += adds * 10;
             if every > 0 && epoch % every == every - 1 {
@@ -207,6 +220,8 @@ mod tests {
     fn cycles_that_wait_for_a_collection_are_named() {
         let late = epochs(20, 8, 5, true).find().expect("they wait");
         assert_eq!((late.collections, late.per.as_str()), (3, "epoch"));
+        let level = (400 * MIB) as f64;
+        assert_eq!((late.levels, late.every_s), (vec![(5.0, level), (10.0, level), (15.0, level)], 5.0));
         assert_eq!((late.gives_back, late.grows, late.objects), ((32 * MIB) as f64, (8 * MIB) as f64, Some(320.0)));
     }
 
@@ -229,7 +244,7 @@ mod tests {
                 gc_full: Some((epoch / 5) as u32),
                 ..InnerFacts::default()
             };
-            late.begin(Scope::Epoch, "", &facts);
+            late.begin(epoch as f64, Scope::Epoch, "", &facts);
         }
         assert_eq!(late.find(), None);
     }
@@ -239,7 +254,7 @@ mod tests {
         let mut late = LateGc::default();
         for i in 0..100_000_u64 {
             let facts = InnerFacts { heap_used: Some(i), gc_full: Some(0), ..InnerFacts::default() };
-            late.begin(Scope::Phase, &format!("{}", i % 100), &facts);
+            late.begin(i as f64, Scope::Phase, &format!("{}", i % 100), &facts);
         }
         assert_eq!(late.by_name.len(), MOST_NAMES);
         assert!(late.by_name.values().all(|begins| begins.changes.len() <= MOST_TIMES));

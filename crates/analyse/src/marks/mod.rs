@@ -3,6 +3,7 @@
 //! None of it makes a leak: that rests on the low tide alone. It gives the verdict its units (per step, per epoch), its
 //! phase, and the table of what each epoch took; and live bytes that rise forbid "no leak".
 
+pub mod cycles;
 pub mod finding;
 pub mod late_gc;
 mod leftover;
@@ -196,7 +197,7 @@ impl Line {
         if let (MarkKind::Begin(begun), Some(facts)) = (&mark.what, &mark.facts)
             && taken > 0
         {
-            self.late_gc.begin(begun.scope, &begun.name, facts);
+            self.late_gc.begin(mark.t_s, begun.scope, &begun.name, facts);
         }
         let facts = mark.facts.as_ref();
         match &mark.what {

@@ -13,7 +13,7 @@ use crate::pyramid::{Pyramid, Window};
 use crate::trend;
 
 /// What lives is level where the upper end of its growth's 95 % interval is below this share of the growth of pages.
-const LEVEL: f64 = 0.25;
+pub(super) const LEVEL: f64 = 0.25;
 /// The largest block of Python's own allocator, bytes; what is larger comes from malloc's heap.
 const LARGEST_BLOCK: f64 = 512.0;
 /// The share of the stretch, at its beginning, in which what lives may still settle: pages follow it late.
@@ -28,17 +28,7 @@ pub const SPREADS: &str = "its pages grow, but nothing more is alive in malloc's
 impl Line {
     /// Holds growth of pages back that may be the allocator's spread only, for the time and the size that it takes to tell.
     pub fn unless_spread(&self, judged: Judged, ask: Ask) -> Judged {
-        if !judged.grows() || self.may_spread(&judged) != Some(true) {
-            return judged;
-        }
-        let span = judged.until_s - judged.since_s;
-        let (rise, least) = (judged.rate * span, MORE * ask.over(span).least);
-        if span >= SURE_S && rise >= least {
-            return judged;
-        }
-        // The least growth grows with the root of time, the growth with time: they meet at the square.
-        let by_size = span * ((least / rise).powi(2) - 1.0);
-        Judged { outcome: Outcome::Unclear, doubt: SPREADS, more_s: (SURE_S - span).max(by_size).max(1.0), ..judged }
+        if judged.grows() && self.may_spread(&judged) == Some(true) { until_plain(judged, ask, SPREADS) } else { judged }
     }
 
     /// Whether all of this growth of pages may be holes that fill up; `None` where too little is known of what lives.
@@ -47,6 +37,18 @@ impl Line {
         let room = self.holes.windows().iter().rfind(|window| window.start_s <= judged.until_s)?.last;
         Some(alive < LEVEL * judged.rate && judged.rise <= room)
     }
+}
+
+/// Growth that is open, for a reason, until it is too long and too large for that.
+pub(super) fn until_plain(judged: Judged, ask: Ask, doubt: &'static str) -> Judged {
+    let span = judged.until_s - judged.since_s;
+    let (rise, least) = (judged.rate * span, MORE * ask.over(span).least);
+    if span >= SURE_S && rise >= least {
+        return judged;
+    }
+    // The least growth grows with the root of time, the growth with time: they meet at the square.
+    let by_size = span * ((least / rise).powi(2) - 1.0);
+    Judged { outcome: Outcome::Unclear, doubt, more_s: (SURE_S - span).max(by_size).max(1.0), ..judged }
 }
 
 /// The upper end of the 95 % interval of a series' growth per second, over a judged stretch without its beginning.
