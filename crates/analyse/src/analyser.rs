@@ -193,6 +193,7 @@ impl Analyser {
             epochs: self.marks.epochs(&who),
             nodes: self.marks.nodes(&who),
             snapshots: Vec::new(),
+            logged: Vec::new(),
             hypotheses: hypotheses::weigh(self, assessment),
             cost: self.cost_report(),
             sampling: self.sampling(),

@@ -44,7 +44,8 @@ const DRIFT_S: f64 = 30.0;
 impl Ask {
     /// The same with the least growth for so many seconds. Single chunks come and stay at random moments, so what a
     /// healthy run drifts by grows with the root of time: 1.5 MiB in half a minute, 16 MiB in an hour, 80 MiB in a day.
-    pub(crate) fn over(self, seconds: f64) -> Self {
+    #[must_use]
+    pub fn over(self, seconds: f64) -> Self {
         let factor = if self.drifts { (seconds / DRIFT_S).sqrt().max(1.0) } else { 1.0 };
         Self { least: self.least * factor, ..self }
     }

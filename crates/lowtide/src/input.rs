@@ -184,21 +184,22 @@ impl Source {
         } else {
             match self.read_table(columns)? {
                 Ok(imported) => return Ok(Foreign::Measured(imported)),
-                // The user says what the columns are: it is a table.
-                Err(error) if !columns.is_empty() || error.problem == Problem::Empty => return Err(self.cannot(&error)),
-                Err(error) if error.problem == Problem::Unknown => return self.log().map(Foreign::Log),
+                Err(error) if error.problem == Problem::Empty => return Err(self.cannot(&error)),
+                Err(error) if error.problem == Problem::Unknown && columns.is_empty() => {
+                    return self.log(columns).map(Foreign::Log);
+                }
                 Err(error @ lowtide_ingest::IngestError { problem: Problem::NoTime { .. } | Problem::NoMemory { .. }, .. }) => {
                     self.cannot(&format!("{error} (read as a log, it says nothing of memory either)"))
                 }
                 Err(error) => self.cannot(&error),
             }
         };
-        let log = self.log()?;
-        if log.incidents.is_empty() { Err(failure) } else { Ok(Foreign::Log(log)) }
+        let log = self.log(columns)?;
+        if log.incidents.is_empty() && log.series.is_empty() { Err(failure) } else { Ok(Foreign::Log(log)) }
     }
 
-    fn log(&self) -> Result<log::Log, Failure> {
-        let read = File::open(&self.path).and_then(log::read);
+    fn log(&self, columns: &[String]) -> Result<log::Log, Failure> {
+        let read = File::open(&self.path).map_err(log::LogError::from).and_then(|file| log::read_named(file, columns));
         read.map_err(|error| self.cannot(&format!("cannot read {}: {error}", self.name)))
     }
 

@@ -15,6 +15,7 @@ mod fail_on;
 mod input;
 mod join;
 mod layouts;
+mod logged;
 mod output;
 mod postmortem;
 mod rules;

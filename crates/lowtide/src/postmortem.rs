@@ -4,6 +4,7 @@ use lowtide_ingest::log::{LOOKED_FOR, Log};
 use lowtide_model::{Finding, Report, Verdict};
 
 use crate::input::Judged;
+use crate::logged;
 
 /// What a log says. Whether memory grew it cannot say, so the verdict stays open; how the run ended it can.
 pub fn judged(log: &Log) -> Judged {
@@ -26,11 +27,12 @@ pub fn judged(log: &Log) -> Judged {
         }
         None => "nothing in this log tells of memory".to_owned(),
     };
-    let said = if report.findings.is_empty() {
+    let said = if report.findings.is_empty() && log.series.is_empty() {
         vec![format!("read as a log of {} lines, which says nothing of memory. Looked for: {LOOKED_FOR}", log.lines)]
     } else {
         vec![format!("read as a log of {} lines", log.lines)]
     };
+    logged::add(&mut report, &log.series);
     Judged { report, said, curve: lowtide_report::Curve::default() }
 }
 

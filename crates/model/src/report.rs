@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Bytes, ObjectGrown, Role, Site, SnapshotReport};
+use crate::{Bytes, LoggedReport, ObjectGrown, Role, Site, SnapshotReport};
 
 /// The version of the JSON that [`Report`] becomes.
 pub const SCHEMA: &str = "lowtide.report/1";
@@ -700,6 +700,8 @@ pub struct Report {
     pub nodes: Vec<NodeReport>,
     /// What memory snapshots of PyTorch show, by device.
     pub snapshots: Vec<SnapshotReport>,
+    /// Numbers that a file says of memory over and over.
+    pub logged: Vec<LoggedReport>,
     /// What watching cost.
     pub cost: CostReport,
     /// What was sampled how often.
@@ -736,6 +738,7 @@ impl Report {
             epochs: Vec::new(),
             nodes: Vec::new(),
             snapshots: Vec::new(),
+            logged: Vec::new(),
             cost: CostReport::default(),
             sampling: SamplingReport::default(),
             blind_spots: Vec::new(),

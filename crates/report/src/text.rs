@@ -6,6 +6,7 @@
 pub(crate) mod epochs;
 pub(crate) mod gpus;
 pub(crate) mod head;
+pub(crate) mod logged;
 pub(crate) mod nodes;
 pub(crate) mod page;
 pub(crate) mod phases;
@@ -58,6 +59,7 @@ pub fn text(report: &Report, options: &TextOptions) -> String {
     epochs::table(&mut page, report, options.verbose);
     nodes::table(&mut page, report, options.verbose);
     snapshots::tables(&mut page, &report.snapshots, options.verbose);
+    logged::table(&mut page, &report.logged, options.verbose);
     rest::limits(&mut page, report, options.verbose);
     rest::hypotheses(&mut page, report);
     rest::warnings(&mut page, report);

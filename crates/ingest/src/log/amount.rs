@@ -66,7 +66,7 @@ fn whole_number(text: &Text, range: Range<usize>) -> Result<String, Refused> {
 }
 
 /// `1006.00`, `26,184,840`, `1,006.00`, `12,50`. A single comma before three digits may mean either.
-fn decimal(number: &str) -> Result<f64, Refused> {
+pub(super) fn decimal(number: &str) -> Result<f64, Refused> {
     let commas = number.matches(',').count();
     let points = number.matches('.').count();
     let grouped = |text: &str| {

@@ -10,6 +10,7 @@ mod explain;
 mod incident;
 mod lines;
 mod messages;
+pub mod numbers;
 mod prefix;
 mod stream;
 
@@ -32,7 +33,7 @@ const MOST_MESSAGES: usize = 4096;
 const MOST_LANES: usize = 64;
 
 /// What a log holds.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Log {
     /// Lines read.
     pub lines: u64,
@@ -42,6 +43,8 @@ pub struct Log {
     pub more: u64,
     /// What could not be read, with its place, and what says too little.
     pub said: Vec<String>,
+    /// Amounts of memory that its lines say over and over.
+    pub series: Vec<numbers::Series>,
 }
 
 impl Log {
@@ -62,7 +65,30 @@ pub const LOOKED_FOR: &str = "messages of memory that ran out (PyTorch on CUDA, 
 /// # Errors
 /// Only where reading fails; any bytes are a log.
 pub fn read(input: impl Read) -> std::io::Result<Log> {
-    let mut reader = Reader::default();
+    read_with(input, Vec::new())
+}
+
+/// The same, with what the user says of names (`--column memory=NAME:MB`).
+///
+/// # Errors
+/// Where a hint is none, or where reading fails.
+pub fn read_named(input: impl Read, columns: &[String]) -> Result<Log, LogError> {
+    Ok(read_with(input, crate::hints::parse(columns)?)?)
+}
+
+/// Why a log was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// A hint that cannot be read.
+    #[error("{0}")]
+    Hint(#[from] crate::Problem),
+    /// The file cannot be read.
+    #[error("{0}")]
+    Read(#[from] std::io::Error),
+}
+
+fn read_with(input: impl Read, hints: Vec<crate::hints::Hint>) -> std::io::Result<Log> {
+    let mut reader = Reader { numbers: numbers::Numbers::new(hints), ..Reader::default() };
     let mut lines = Lines::new(input);
     let mut count = 0;
     let mut last: (u64, prefix::Source) = (0, prefix::Source::default());
@@ -75,6 +101,7 @@ pub fn read(input: impl Read) -> std::io::Result<Log> {
         let bare = prefix::strip(piece.bytes);
         let record = bare.record || piece.overwrites;
         reader.line(bare.lane, &bare.rest, piece.line, &bare.source);
+        reader.numbers.line(bare.lane, &bare.rest, piece.line, &bare.source);
         reader.push(bare.lane, &bare.rest, piece.line, &bare.source, record, false);
         last = (bare.lane, bare.source);
     }
@@ -88,6 +115,7 @@ struct Reader {
     tables: HashMap<u64, Table>,
     messages: Vec<Message>,
     more: u64,
+    numbers: numbers::Numbers,
 }
 
 impl Reader {
@@ -131,7 +159,8 @@ impl Reader {
         self.messages.sort_by_key(|message| (message.line, message.family));
         let mut said = Vec::new();
         let incidents = incident::join(self.messages, &mut said);
-        Log { lines, incidents, more: self.more, said }
+        let series = self.numbers.finish(&mut said);
+        Log { lines, incidents, more: self.more, said, series }
     }
 }
 

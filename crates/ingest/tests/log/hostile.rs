@@ -5,7 +5,7 @@ use std::io::Read;
 use lowtide_ingest::log::read;
 use proptest::prelude::*;
 
-const PIECES: [&str; 24] = [
+const PIECES: [&str; 36] = [
     "CUDA out of memory. Tried to allocate ",
     "12.50 MiB",
     " (GPU 0; ",
@@ -24,6 +24,18 @@ const PIECES: [&str; 24] = [
     "137",
     "\r",
     "\n",
+    "2026-01-01 10:00:00 ",
+    "RAM: 12.3GB ",
+    "GPU 0: 1234 MiB / 24576 MiB",
+    "rss=",
+    "1e308 GB",
+    "ram=0.1G]",
+    "[00:12<00:15, ",
+    "step 5 ",
+    "memory (MB) | allocated: ",
+    "svmem(total=1, available=9",
+    "\u{2588}\u{e9}mem: 3 GB",
+    "{\"rss_mb\": 12.5, \"step\": 3}",
     "\u{1b}[31m",
     "[rank1]: ",
     "Unable to allocate 1.0 GiB for an array with shape (",

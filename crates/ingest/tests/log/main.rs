@@ -4,6 +4,7 @@
 mod corpus;
 mod hostile;
 mod joined;
+mod numbers;
 mod variations;
 
 use lowtide_ingest::log::{Family, Incident, Log, read};

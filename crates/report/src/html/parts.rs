@@ -6,7 +6,7 @@ use minijinja::{Value, context};
 use super::{Context, verdict_words};
 use crate::curve::{Curve, Row, SORTS};
 use crate::text::page::{Block, Page, Span, Style};
-use crate::text::{epochs, gpus, head, nodes, phases, snapshots, tables, words};
+use crate::text::{epochs, gpus, head, logged, nodes, phases, snapshots, tables, words};
 
 /// Rows of the curve's table.
 const SAMPLES: usize = 48;
@@ -156,6 +156,7 @@ fn sections(report: &Report) -> Vec<Value> {
         ),
         section("nodes", "Federated nodes", "", &|page| nodes::table(page, report, true)),
         section("snapshots", "GPU memory by line", "", &|page| snapshots::tables(page, &report.snapshots, true)),
+        section("logged", "Numbers in the file", "", &|page| logged::table(page, &report.logged, true)),
     ];
     all.into_iter().flatten().collect()
 }

@@ -23,6 +23,8 @@ pub fn verdict(page: &mut Page, report: &Report) {
         Verdict::Leak | Verdict::LikelyLeak => leak
             .and_then(|leak| leak.growth.as_ref().map(|growth| words::growth(growth, leak.kind)))
             .unwrap_or_else(|| report.summary.clone()),
+        // By steps or lines there is no rate per time: the sentence says what there is.
+        Verdict::NoLeak | Verdict::Undecided if !report.logged.is_empty() && report.duration_s == 0.0 => report.summary.clone(),
         Verdict::NoLeak => smallest_seen(report),
         // A snapshot is no time watched: what it takes, the sentence says.
         Verdict::Undecided if !report.snapshots.is_empty() => report.summary.clone(),
@@ -37,6 +39,8 @@ pub fn verdict(page: &mut Page, report: &Report) {
         format!("{resource}, by {by}{traced}")
     } else if only_told(report) {
         String::new()
+    } else if report.duration_s == 0.0 && !report.logged.is_empty() {
+        format!("{resource}, by {}", numbers(report))
     } else if report.cycles > 0 {
         let cycles = words::pieces(report.cycles, "cycle", "cycles");
         format!("{resource}, seen over {cycles} in {}", words::span(report.duration_s))
@@ -289,12 +293,20 @@ fn snapshots(report: &Report) -> String {
     format!("{}, {events} of the trace", words::pieces(sum(|one| one.segments), "segment", "segments"))
 }
 
+/// `120 numbers in 2 series`.
+fn numbers(report: &Report) -> String {
+    let points = report.logged.iter().map(|one| one.points).fold(0, u64::saturating_add);
+    let series = words::pieces(report.logged.len() as u64, "series", "series");
+    format!("{} in {series}", words::pieces(points, "number", "numbers"))
+}
+
 /// What was watched, how closely, at what cost; what could not be seen.
 pub fn seen(page: &mut Page, report: &Report, verbose: bool) {
     let sampling = &report.sampling;
     let mut saw = match sampling.interval_s {
         _ if !report.snapshots.is_empty() => snapshots(report),
         _ if only_told(report) => "no measurements".to_owned(),
+        _ if !report.logged.is_empty() => numbers(report),
         s if s > 0.0 && s <= 1.05 => format!("{} Hz for {}", words::three_digits(1.0 / s), words::span(report.duration_s)),
         s if s > 1.05 => format!("every {} for {}", words::span(s), words::span(report.duration_s)),
         _ => format!("{} samples in {}", sampling.ticks, words::span(report.duration_s)),

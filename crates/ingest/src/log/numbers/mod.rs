@@ -1,0 +1,271 @@
+//! Numbers that a log says of memory, as series: `RAM: 12.3GB`, `ram=12.3G` behind a progress bar, `max mem: 1234`.
+//!
+//! A line is cut into words and numbers (`token`); a number with a unit of memory and a name that means memory is an amount
+//! (`amounts`, `name`); when it was said is told by the line (`clock`). What known programs write in their own way has a file
+//! each in `forms`. Amounts of one name and writer, with the same words around them, are a series (`series`).
+//!
+//! Bounded: so many series, each of so many windows; a number without a unit is refused and said, never guessed.
+
+mod amounts;
+mod clock;
+mod forms;
+mod name;
+mod series;
+mod token;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
+use self::amounts::{Amount, INDEXED, Named, Passed, Unit};
+use self::clock::{Clock, Moment};
+use self::series::{Growing, Key};
+use self::token::{Sort, Token};
+use super::prefix::Source;
+use crate::header::{Field, Measure};
+use crate::hints::Hint;
+
+pub use self::name::{What, Whose};
+pub use self::series::{Axis, Series};
+
+/// Series that are kept.
+const MOST_SERIES: usize = 192;
+/// Shapes of lines that a name is told apart by; beyond it all of the name are one series.
+const MOST_SHAPES: usize = 8;
+/// Series of fewer points are left out: the judge needs that many.
+const FEWEST: u64 = 8;
+/// Names that were passed over and are told.
+const MOST_PASSED: usize = 64;
+/// Writers whose clocks are kept.
+const MOST_CLOCKS: usize = 256;
+/// The longest line that is read for numbers, bytes.
+const LONGEST: usize = 4096;
+
+/// A line without its prefix, for the forms.
+pub(super) struct Line<'a> {
+    text: &'a str,
+    tokens: &'a [Token],
+}
+
+/// Everything that was found so far.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    series: HashMap<Key, Growing>,
+    /// Shapes of each name.
+    shapes: HashMap<Key, Vec<u64>>,
+    clocks: HashMap<u64, Clock>,
+    passed: BTreeMap<(String, &'static str), (u64, u64)>,
+    /// Amounts beyond the series that are kept.
+    more: u64,
+    named: Vec<Named>,
+}
+
+/// What every line of interest has.
+static WORDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let words = ["ram", "mem", "rss", "uss", "pss", "gpu", "cuda", "alloc", "reserved", "hbm", "swap", "resident"];
+    AhoCorasick::builder().ascii_case_insensitive(true).build(words).expect("a correct pattern")
+});
+/// What lines have that tell of an end: their numbers are of one request, or of one moment.
+static ENDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let words = [
+        "out of memory",
+        "outofmemory",
+        "tried to allocate",
+        "oom",
+        "total-vm",
+        "failcnt",
+        "kill",
+        "unable to allocate",
+        "can't allocate",
+    ];
+    AhoCorasick::builder().ascii_case_insensitive(true).build(words).expect("a correct pattern")
+});
+
+impl Numbers {
+    /// With what the user says of names; what is said of other sorts of columns has no meaning in a log.
+    pub(super) fn new(hints: Vec<Hint>) -> Self {
+        let memory =
+            |hint: &Hint| matches!(hint.field, Field::Measure(measure) if measure.is_memory() || measure == Measure::Used);
+        let named = |hint: Hint| Named { name: hint.column, unit: hint.factor.map(Unit::Exact) };
+        Self { named: hints.into_iter().filter(memory).map(named).collect(), ..Self::default() }
+    }
+
+    /// One line without its prefix.
+    pub(super) fn line(&mut self, lane: u64, bytes: &[u8], number: u64, source: &Source) {
+        // Times of lines that say nothing of memory stand for those behind them.
+        let interesting = bytes.len() <= LONGEST && (WORDS.is_match(bytes) || !self.named.is_empty());
+        if !interesting {
+            if source.time_s.is_some() {
+                self.clock(lane, source.time_s);
+            }
+            return;
+        }
+        if ENDS.is_match(bytes) {
+            return;
+        }
+        let text = String::from_utf8_lossy(bytes);
+        let tokens = token::cut(&text);
+        let mut moment = Moment {
+            line: number,
+            time_s: self.clock(lane, source.time_s.or_else(|| clock::time_in(&text))),
+            elapsed_s: clock::elapsed(&text),
+            ..Moment::default()
+        };
+        clock::counts(&text, &tokens, &mut moment);
+        let line = Line { text: &text, tokens: &tokens };
+        let (mut amounts, mut passed) = (Vec::new(), Vec::new());
+        let form = forms::read(&line, &mut amounts).unwrap_or_else(|| {
+            amounts::find(&text, &tokens, &self.named, &mut amounts, &mut passed);
+            forms::LINES
+        });
+        for amount in amounts {
+            let entity = Entity::of(&line, amount.at, source);
+            let shape = shape(&line, amount.at);
+            self.push(lane, form, &entity, shape, &amount, &moment);
+        }
+        passed.into_iter().for_each(|passed| self.pass(passed, number));
+    }
+
+    fn clock(&mut self, lane: u64, own_s: Option<f64>) -> Option<f64> {
+        if self.clocks.len() >= MOST_CLOCKS && !self.clocks.contains_key(&lane) {
+            return own_s;
+        }
+        self.clocks.entry(lane).or_default().now(own_s)
+    }
+
+    fn pass(&mut self, passed: Passed, line: u64) {
+        let key = (passed.name, passed.why);
+        if self.passed.len() < MOST_PASSED || self.passed.contains_key(&key) {
+            self.passed.entry(key).or_insert((line, 0)).1 += 1;
+        }
+    }
+
+    /// Into the series of its shape, and into the one of all shapes of its name.
+    fn push(&mut self, lane: u64, form: &'static str, entity: &Entity, shape: u64, amount: &Amount, moment: &Moment) {
+        let name = amount.name.to_ascii_lowercase();
+        let percent = amount.unit == Unit::Percent;
+        let whole = Key { lane, entity: entity.text.clone(), name, percent, form, shape: 0 };
+        if self.shapes.len() >= MOST_SERIES && !self.shapes.contains_key(&whole) {
+            self.more += 1;
+            return;
+        }
+        let new = || Growing::new(amount, form, entity.rank, entity.device, entity.pid, moment.line);
+        self.series.entry(whole.clone()).or_insert_with(new).push(amount, moment);
+        let shapes = self.shapes.entry(whole.clone()).or_default();
+        if !shapes.contains(&shape) {
+            if shapes.len() > MOST_SHAPES {
+                return;
+            }
+            shapes.push(shape);
+        }
+        let key = Key { shape, ..whole };
+        if self.series.contains_key(&key) || self.series.len() < 3 * MOST_SERIES {
+            self.series.entry(key).or_insert_with(new).push(amount, moment);
+        }
+    }
+
+    /// The series, those that came first in the log first, and what is to be said of the rest.
+    pub(super) fn finish(mut self, said: &mut Vec<String>) -> Vec<Series> {
+        let mut all: Vec<Series> = Vec::new();
+        for (whole, shapes) in std::mem::take(&mut self.shapes) {
+            let Some(together) = self.series.remove(&whole) else { continue };
+            let apart: Vec<Growing> =
+                shapes.iter().filter_map(|shape| self.series.remove(&Key { shape: *shape, ..whole.clone() })).collect();
+            // Told apart where few shapes make up nearly all of it: before and after a validation, say.
+            let told: u64 = apart.iter().map(Growing::points).filter(|points| *points >= FEWEST).sum();
+            let few = shapes.len() <= MOST_SHAPES && told * 10 >= together.points() * 9;
+            let kept = if few { apart } else { vec![together] };
+            all.extend(kept.into_iter().filter(|one| one.points() >= FEWEST).map(|one| one.finish(whole.entity.clone())));
+        }
+        all.sort_by(|a, b| (a.lines.0, &a.name, &a.entity).cmp(&(b.lines.0, &b.name, &b.entity)));
+        self.say(said);
+        all
+    }
+
+    fn say(&self, said: &mut Vec<String>) {
+        for ((name, why), (line, count)) in self.passed.iter().filter(|(_, (_, count))| *count >= FEWEST) {
+            let name = crate::text::cut(name);
+            let mend = if *why == forms::NO_UNIT { ": say it with --column memory=NAME:MB" } else { "" };
+            said.push(format!("`{name}` ({count} times, first in line {line}) was left out: {why}{mend}"));
+        }
+        if self.more > 0 {
+            said.push(format!("{} numbers of further names were left out: {MOST_SERIES} series are kept", self.more));
+        }
+    }
+}
+
+/// Which of several a number is about.
+#[derive(Debug, Default)]
+struct Entity {
+    text: String,
+    rank: Option<u32>,
+    device: Option<u32>,
+    pid: Option<u32>,
+}
+
+impl Entity {
+    fn of(line: &Line<'_>, before: usize, source: &Source) -> Self {
+        let mut entity = Self { rank: source.rank, pid: source.pid, ..Self::default() };
+        let tokens = line.tokens;
+        for (at, token) in tokens.iter().enumerate().take_while(|(_, token)| token.start < before) {
+            if token.sort != Sort::Word {
+                continue;
+            }
+            let word = token.text(line.text).to_ascii_lowercase();
+            let (word, digits) = match word.find(|c: char| c.is_ascii_digit()) {
+                Some(at) if word[at..].bytes().all(|b| b.is_ascii_digit()) => {
+                    (word[..at].trim_end_matches('_').to_owned(), word[at..].parse().ok())
+                }
+                _ => (word, None),
+            };
+            if matches!(word.as_str(), "step" | "epoch") || !INDEXED.contains(&word.as_str()) {
+                continue;
+            }
+            let index = digits.or_else(|| {
+                let next = tokens[at + 1..].iter().take(3).position(|token| !token.is_mark(b":=#-["))? + at + 1;
+                let ended =
+                    tokens.get(next + 1).is_none_or(|token| (token.sort != Sort::Word || token.gap) && !token.is_mark(b"%"));
+                // A value, not an index: the amount itself, or a number with a unit.
+                (tokens[next].start < before && ended).then(|| tokens[next].count())?
+            });
+            let Some(index) = index.filter(|index| (0.0..4e9).contains(index)) else { continue };
+            let number = Some(index as u32);
+            match word.as_str() {
+                "rank" | "local_rank" => entity.rank = number,
+                "gpu" | "cuda" | "device" | "card" | "hip" | "xpu" => entity.device = number,
+                "pid" => entity.pid = number,
+                _ => {}
+            }
+            let part = format!("{word} {index:.0}");
+            if !entity.text.contains(&part) && entity.text.len() < 64 {
+                entity.text.push_str(if entity.text.is_empty() { "" } else { ", " });
+                entity.text.push_str(&part);
+            }
+        }
+        if entity.text.is_empty() {
+            entity.text.clone_from(&source.host);
+            if let Some(rank) = source.rank {
+                entity.text = format!("rank {rank}");
+            }
+        }
+        entity
+    }
+}
+
+/// The words of a line up to a number, without those that are values: FNV-1a.
+fn shape(line: &Line<'_>, before: usize) -> u64 {
+    let words = line
+        .tokens
+        .iter()
+        .take_while(|token| token.start < before)
+        .filter(|token| token.sort == Sort::Word && token.end - token.start >= 3);
+    let hash = words
+        .map(|token| token.text(line.text))
+        .filter(|word| !matches!(word.to_ascii_lowercase().as_str(), "nan" | "inf"))
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, word| {
+            let letters = word.bytes().filter(u8::is_ascii_alphabetic).map(|b| b.to_ascii_lowercase());
+            letters.chain([b' ']).fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+        });
+    hash.max(1)
+}
