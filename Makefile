@@ -57,6 +57,11 @@ zoo-heaps: $(LOWTIDE) ## Look into every zoo program with `lowtide heap` and jud
 zoo-traces: $(LOWTIDE) ## Judge the zoo's recorded traces, and the rules of others on them (ONLY=10,22).
 	$(PYTHON) zoo/traces.py --only "$(ONLY)" $(if $(ONLY),,--publish)
 
+.PHONY: zoo-fixes
+zoo-fixes: $(LOWTIDE) ## Make the fixes of `lowtide check` in the leaking zoo programs and run them: no longer growing (ten minutes; ONLY=08,10 NOTE=busy).
+	venv=$$($(PYTHON) scripts/venv.py) && \
+	$(PYTHON) zoo/fixes.py --python "$(or $(PYTHONS),$$venv)" --only "$(ONLY)" --note "$(NOTE)" $(if $(ONLY),,--publish)
+
 .PHONY: harm
 harm: ## A thousand looks into a busy torch training, some of them killed: it must end in the same weights (half an hour or more; PYTHONS=a).
 	venv=$$($(PYTHON) scripts/venv.py) && \

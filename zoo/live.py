@@ -95,13 +95,16 @@ def environment() -> dict[str, str]:
     }
 
 
-def run(lowtide: str, python: str, truth: Truth, variant: str, seconds: float) -> LiveRun:
-    """Run it to its end and read what lowtide says."""
+def run(
+    lowtide: str, python: str, truth: Truth, variant: str, seconds: float, *, program: Path | None = None
+) -> LiveRun:
+    """Run it to its end and read what lowtide says. `program`: another file in its place."""
     with tempfile.TemporaryDirectory(prefix="zoo-") as name:
         folder = Path(name)
         log, out, record = folder / "truth.jsonl", folder / "report.json", folder / "run.lowtide"
         with server_of(truth, python, folder) as more:
-            target = [python, "-u", str(ZOO / f"{truth.name}.py"), "--variant", variant, "--seconds", str(seconds)]
+            file = program or ZOO / f"{truth.name}.py"
+            target = [python, "-u", str(file), "--variant", variant, "--seconds", str(seconds)]
             command = [lowtide, "run", "--format", "json", "-o", str(out), "--record", str(record), "--"]
             command += [*target, "--truth", str(log), *more]
             started = time.monotonic()

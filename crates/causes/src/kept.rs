@@ -266,7 +266,7 @@ fn is_counted(check: &Check, put: &Put, key: &Expr) -> bool {
     up
 }
 
-/// The place of an expression, if it is one.
+/// The place of a variable or an attribute, where it is known to be that one alone.
 fn find<'p>(check: &Check<'_, 'p>, put: &Put, key: &Expr) -> Option<At<'p>> {
     match key {
         Expr::Name(name) => {
@@ -276,7 +276,7 @@ fn find<'p>(check: &Check<'_, 'p>, put: &Put, key: &Expr) -> Option<At<'p>> {
             Some(At { place: check.flow.variable(put.file, owner, name), depth: 0 })
         }
         Expr::Attribute(attribute) => {
-            let class = check.flow.own_class(put.file, put.scope, &attribute.value)?;
+            let class = check.flow.class_of(put.file, put.scope, &attribute.value)?;
             Some(At { place: Place::Attribute(class, check.flow.attribute_name(attribute.attr.as_str())?), depth: 0 })
         }
         _ => None,

@@ -48,6 +48,14 @@ pub fn check(check: &Check) -> Vec<Finding> {
         })
         .collect();
     sort(&mut found);
+    // A rule may come to one statement by two ways, and only one of them may know what would mend it.
+    found.dedup_by(|later, first| {
+        let same = later.cause.id == first.cause.id && later.site == first.site;
+        if same && first.fix.is_none() {
+            first.fix = later.fix.take();
+        }
+        same
+    });
     // A hint says nothing where another rule is sure.
     let sure: HashSet<Site> = found.iter().filter(|one| one.confidence > Confidence::Low).map(|one| one.site.clone()).collect();
     found.retain(|one| one.confidence > Confidence::Low || !sure.contains(&one.site));

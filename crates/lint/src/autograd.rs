@@ -3,7 +3,7 @@
 //! A value carries one when it comes from calling a model or a loss, when `backward` is called on it, or when it is
 //! computed from such a value; it does not under `no_grad` and behind what detaches (`detach()`, `item()`, `numpy()`). A
 //! model is told by what the program does with it (`parameters()` is asked of it, it is made of `torch.nn` or of a class
-//! that inherits from there), never by its name.
+//! that inherits from there), never by its name. A parameter has no graph of its own, what is computed from one has.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::hash::BuildHasher;
@@ -148,10 +148,13 @@ impl<'f, 'p> Autograd<'f, 'p> {
         self.carriers.borrow_mut().insert(place, Answer::Asked(walk.depth));
         let met = Cell::new(usize::MAX);
         let inner = Walk { nesting: MAX_NESTING, depth: walk.depth + 1, met: &met };
-        let carries = self.flow.assigned(place).any(|(file, assign)| {
-            matches!(assign.how, Bound::Whole | Bound::Part | Bound::Augmented(_))
-                && self.carries_within(*file, assign.scope, assign.block, assign.value, inner)
-        });
+        let carries = match place {
+            Place::Result(file, function) => self.gives_graph(file, function, inner),
+            _ => self.flow.assigned(place).any(|(file, assign)| {
+                matches!(assign.how, Bound::Whole | Bound::Part | Bound::Augmented(_))
+                    && self.carries_within(*file, assign.scope, assign.block, assign.value, inner)
+            }),
+        };
         // "No" is known where it does not hang on a place further up that is still being looked at.
         if carries || met.get() >= walk.depth {
             self.carriers.borrow_mut().insert(place, Answer::Known(carries));
@@ -160,6 +163,16 @@ impl<'f, 'p> Autograd<'f, 'p> {
             walk.met.set(walk.met.get().min(met.get()));
         }
         carries
+    }
+
+    /// Whether a function gives something with a graph. Of several values it does not tell which.
+    fn gives_graph(&self, file: FileId, function: ScopeId, walk: Walk) -> bool {
+        let model = self.flow.models.of(file);
+        let mut results = model.results.iter().filter(|result| result.scope == function && !result.yielded);
+        results.any(|result| {
+            !matches!(result.value, Expr::Tuple(_) | Expr::List(_) | Expr::Dict(_))
+                && self.carries_within(file, result.scope, result.block, result.value, walk)
+        })
     }
 
     fn makes_model(&self, file: FileId, scope: ScopeId, value: &Expr, nesting: usize) -> bool {
@@ -228,7 +241,10 @@ impl<'f, 'p> Autograd<'f, 'p> {
         match expr {
             Expr::Name(_) => here(),
             Expr::Attribute(each) => !is_plain(each.attr.as_str()) && (inner(&each.value) || here()),
-            Expr::BinOp(each) => inner(&each.left) || inner(&each.right),
+            Expr::BinOp(each) => {
+                let side = |side: &'p Expr| inner(side) || self.is_parameter(file, scope, side);
+                side(&each.left) || side(&each.right)
+            }
             Expr::UnaryOp(each) => !each.op.is_not() && inner(&each.operand),
             Expr::Subscript(each) => inner(&each.value),
             Expr::If(each) => inner(&each.body) || inner(&each.orelse),
@@ -255,12 +271,31 @@ impl<'f, 'p> Autograd<'f, 'p> {
             Some("sum" | "max" | "min") => return given().any(|value| self.value(file, scope, value, walk)),
             _ => {}
         }
+        if let Some((of, function)) = self.flow.callee(file, scope, &call.func)
+            && self.can_carry(Place::Result(of, function), walk)
+        {
+            return true;
+        }
         match &*call.func {
             Expr::Attribute(method) => {
                 !is_plain(method.attr.as_str()) && name.is_none() && self.value(file, scope, &method.value, walk)
             }
             _ => false,
         }
+    }
+
+    /// Whether an expression is a `nn.Parameter` itself.
+    fn is_parameter(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> bool {
+        let makes = |file: FileId, scope, value: &Expr| {
+            let Expr::Call(call) = value else { return false };
+            let name = self.flow.models.of(file).full_name(scope, &call.func);
+            matches!(name.as_deref(), Some("torch.nn.Parameter" | "torch.nn.parameter.Parameter"))
+        };
+        matches!(expr, Expr::Name(_) | Expr::Attribute(_))
+            && self.flow.places(file, scope, expr).into_iter().filter(is_own).any(|at| {
+                let mut assigned = self.flow.assigned(at.place);
+                assigned.any(|(file, assign)| assign.how == Bound::Whole && makes(*file, assign.scope, assign.value))
+            })
     }
 
     /// Whether a place holds something that carries a graph.

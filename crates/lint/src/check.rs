@@ -8,6 +8,7 @@ mod lasting;
 mod loaders;
 mod puts;
 mod steps;
+mod unused;
 mod values;
 
 use std::cell::{OnceCell, RefCell};

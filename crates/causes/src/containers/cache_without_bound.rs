@@ -26,7 +26,7 @@ if len(self.cache) > 1000:
     self.cache.pop(next(iter(self.cache)))"#,
     },
     harmless: "A cache whose keys are few: its ceiling can be computed.",
-    sources: &["zoo/44_feature_cache.py"],
+    sources: &["zoo/32_step_dict.py", "zoo/44_feature_cache.py"],
     signature: Some(signature),
     rule: Some(rule),
 };

@@ -22,7 +22,7 @@ pub(crate) const CAUSE: Cause = Cause {
 self.trace.append(record)"#,
     },
     harmless: "A container with a ceiling: of data-set size, of classes, of layers.",
-    sources: &["https://docs.python.org/3/library/collections.html", "zoo/32_step_dict.py"],
+    sources: &["https://docs.python.org/3/library/collections.html"],
     signature: Some(signature),
     rule: Some(rule),
 };

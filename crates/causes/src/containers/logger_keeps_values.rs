@@ -3,8 +3,10 @@
 use crate::kept::is_added;
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::ask::given;
 use lowtide_lint::check::{Check, Hit, Put};
 use lowtide_lint::feeds::Kind;
+use lowtide_lint::fix::{Fix as Removal, Safety};
 use lowtide_lint::flow::Place;
 use lowtide_lint::model::{Expr, ExprCall, Ranged, ScopeId};
 use lowtide_lint::program::FileId;
@@ -26,7 +28,7 @@ pub(crate) const CAUSE: Cause = Cause {
         after: r#"run.log({"loss": loss.item(), "features_norm": features.norm().item()})"#,
     },
     harmless: "Loggers that render at once to text or a file hold nothing afterwards.",
-    sources: &["https://docs.wandb.ai/guides/track/log/", "zoo/11_logger_history.py"],
+    sources: &["https://docs.wandb.ai/guides/track/log/", "zoo/05_progress_history.py", "zoo/11_logger_history.py"],
     signature: Some(signature),
     rule: Some(rule),
 };
@@ -41,11 +43,12 @@ fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model) in check.files() {
         for put in check.puts(file, model).iter().filter(|put| keeps(check, put)) {
-            hits.push(Hit::new(file, put.offset).saying(format!(
+            let hit = Hit::new(file, put.offset).saying(format!(
                 "{} keeps what {} is given, which comes with its graph",
                 code(check, file, put.container),
                 function(check, file, put.scope)
-            )));
+            ));
+            hits.push(hit.fixed(at_calls(check, put)));
         }
         for call in &model.calls {
             let Some(given) = trainers_log(check, file, call.scope, call.call) else { continue };
@@ -61,7 +64,7 @@ fn rule(check: &Check) -> Vec<Hit> {
 }
 
 /// Whether what an object was handed is put into a container of its own, for good.
-fn keeps<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+pub(crate) fn keeps<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
     let Put { file, scope, block, container, value, key, .. } = *put;
     let of_object = check.flow.places(file, scope, container).iter().any(|at| match at.place {
         Place::Attribute(class, _) => !check.autograd.is_module(class),
@@ -72,6 +75,23 @@ fn keeps<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
         && check.is_handed(file, scope, block, value)
         && check.containers.bound(file, scope, block, container, key).is_none()
         && check.containers.is_never_emptied(file, scope, container)
+}
+
+/// The fix is where the object is given something: its own method may be given numbers elsewhere. None where a call lies in another
+/// file.
+fn at_calls<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> Option<Removal> {
+    let callers = check.callers(put.file, check.flow.models.of(put.file).function_of(put.scope)?);
+    let mut edits = Vec::new();
+    for (from, call) in callers.iter().filter(|(_, call)| !call.call.arguments.is_empty()) {
+        for value in given(call.call) {
+            let fix = check.detach(*from, call.scope, call.block, value, put.container);
+            edits.extend(fix.into_iter().filter(|_| *from == put.file).flat_map(|fix| fix.edits));
+        }
+        if *from != put.file {
+            return None;
+        }
+    }
+    (!edits.is_empty()).then_some(Removal { safety: Safety::Unsafe, edits })
 }
 
 /// What `self.log({...})` of a Trainer of transformers is given: that appends it to its history as it is.

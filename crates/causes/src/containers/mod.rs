@@ -7,7 +7,7 @@ mod container_without_bound;
 mod figures_never_closed;
 mod hooks_registered_again;
 mod images_kept_open;
-mod logger_keeps_values;
+pub(crate) mod logger_keeps_values;
 mod lru_cache_on_method;
 mod mutable_default;
 mod progress_bar_postfix;

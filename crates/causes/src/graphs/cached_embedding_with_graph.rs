@@ -42,11 +42,12 @@ fn rule(check: &Check) -> Vec<Hit> {
     for (file, model) in check.files() {
         let puts = check.puts(file, model);
         for put in puts.iter().filter(|put| keeps(check, put) && is_cached(check, put) && check.firm_bound(put).is_none()) {
-            hits.push(Hit::new(file, put.offset).saying(format!(
+            let hit = Hit::new(file, put.offset).saying(format!(
                 "{} keeps {} with the graph that made it, to be used again",
                 code(check, file, put.container),
                 code(check, file, put.value)
-            )));
+            ));
+            hits.push(hit.fixed(check.detach(file, put.scope, put.block, put.value, put.container)));
         }
     }
     hits

@@ -75,7 +75,7 @@ fn rule(check: &Check) -> Vec<Hit> {
                 let proven = check.spans_steps(file, scope, block, target, added) && !is_beside_loss(check, file, assign, added);
                 let confidence = if proven { Confidence::High } else { Confidence::Low };
                 let hit = Hit::new(file, target.start()).saying(what).with(confidence);
-                hits.push(hit.fixed(check.detach(file, scope, block, added)));
+                hits.push(hit.fixed(check.detach(file, scope, block, added, target)));
             }
         }
     }

@@ -3,7 +3,9 @@
 use super::cached_embedding_with_graph::is_cached;
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::check::{Check, Confidence, Hit, Put};
+use lowtide_lint::ask::is_backward;
+use lowtide_lint::check::{Check, Confidence, Hit, Put, loops_around};
+use lowtide_lint::feeds::{Bound as Limit, is_inside};
 use lowtide_lint::flow::{At, Place};
 use lowtide_lint::model::{BindingKind, Expr, ScopeId};
 
@@ -25,11 +27,7 @@ pub(crate) const CAUSE: Cause = Cause {
         after: r#"self.outputs.append(out.detach().cpu())"#,
     },
     harmless: "Outputs that are kept for one loss over several of them, and go with its `backward`.",
-    sources: &[
-        "https://docs.pytorch.org/docs/stable/notes/faq.html",
-        "zoo/03_adapter_graph_epoch.py",
-        "zoo/05_progress_history.py",
-    ],
+    sources: &["https://docs.pytorch.org/docs/stable/notes/faq.html", "zoo/03_adapter_graph_epoch.py"],
     signature: Some(signature),
     rule: Some(rule),
 };
@@ -46,7 +44,7 @@ fn rule(check: &Check) -> Vec<Hit> {
         let puts = check.puts(file, model);
         for put in puts.iter().filter(|put| keeps(check, put)) {
             if is_cached(check, put)
-                || check.firm_bound(put).is_some()
+                || check.firm_bound(put).is_some() && !is_let_go_late(check, put)
                 || check.autograd.is_summed_up(file, put.scope, put.container)
             {
                 continue;
@@ -55,7 +53,7 @@ fn rule(check: &Check) -> Vec<Hit> {
             let proven = check.spans_steps(file, put.scope, put.block, put.container, put.value);
             let confidence = if proven { Confidence::High } else { Confidence::Low };
             let hit = Hit::new(file, put.offset).saying(what).with(confidence);
-            hits.push(hit.fixed(check.detach(file, put.scope, put.block, put.value)));
+            hits.push(hit.fixed(check.detach(file, put.scope, put.block, put.value, put.container)));
         }
     }
     hits
@@ -68,6 +66,18 @@ pub(super) fn keeps<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
         && check.outlives(file, scope, block, container)
         && check.carries(file, scope, block, put.offset, value)
         && !is_slot(check, put)
+}
+
+/// Whether a container is made anew around the innermost loop, and that loop takes a training step in each of its rounds: the
+/// graphs of all of its steps, a whole epoch mostly, are alive at once.
+fn is_let_go_late<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    let model = check.flow.models.of(put.file);
+    let Some(round) = loops_around(model, put.block).next() else { return false };
+    if !matches!(check.firm_bound(put), Some(Limit::Emptied(_))) {
+        return false;
+    }
+    let steps = model.calls.iter().any(|call| is_backward(call.call) && is_inside(model, call.block, round));
+    steps && check.containers.is_made_around(put.file, put.scope, put.container, round)
 }
 
 /// An entry of the function around, under a key that is given by its caller: the results of workers.

@@ -28,7 +28,7 @@ pub(crate) const CAUSE: Cause = Cause {
     embeddings = text_encoder(tokens)"#,
     },
     harmless: "An encoder that is trained along: then the graph is needed, and must not be kept over steps.",
-    sources: &["https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html", "zoo/08_text_embed_ema.py"],
+    sources: &["https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html"],
     signature: None,
     rule: Some(rule),
 };

@@ -23,7 +23,7 @@ pub(crate) const CAUSE: Cause = Cause {
         after: r#"buffer.append((state.detach(), action, log_prob.item()))"#,
     },
     harmless: "On-policy methods that need the graph of one rollout and clear it after the update.",
-    sources: &["https://docs.pytorch.org/docs/stable/notes/autograd.html", "zoo/22_warmup_plateau.py"],
+    sources: &["https://docs.pytorch.org/docs/stable/notes/autograd.html"],
     signature: Some(signature),
     rule: Some(rule),
 };

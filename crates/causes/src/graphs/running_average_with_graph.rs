@@ -73,7 +73,7 @@ fn rule(check: &Check) -> Vec<Hit> {
                     Expr::Call(call) => call.arguments.args.iter().find(|argument| new(argument)),
                     _ => None,
                 };
-                let fix = added.and_then(|added| check.detach(file, scope, block, added));
+                let fix = added.and_then(|added| check.detach(file, scope, block, added, assign.target));
                 hits.push(Hit::new(file, assign.target.start()).fixed(fix));
             }
         }

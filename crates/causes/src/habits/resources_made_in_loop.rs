@@ -3,6 +3,7 @@
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
 use lowtide_lint::ask::{keyword, last_name};
 use lowtide_lint::check::{Check, Confidence, Hit};
+use lowtide_lint::feeds::Bound as Limit;
 use lowtide_lint::model::{BlockKind, Bound, Call, Expr, Ranged, ScopeId};
 use lowtide_lint::program::FileId;
 
@@ -173,7 +174,7 @@ fn kept_threads(check: &Check) -> Vec<Hit> {
                 && check.runs_again(file, put.scope, put.block)
                 && (check.training_loop(file, put.block).is_some()
                     || model.function_of(put.scope).is_some_and(|function| check.is_called_in_training_loop(file, function)))
-                && check.firm_bound(&put).is_none()
+                && check.firm_bound(&put).is_none_or(|bound| matches!(bound, Limit::Emptied(_)))
                 && !is_emptied_in_training(check, file, put.scope, put.container)
             {
                 let container = crate::words::code(check, file, put.container);

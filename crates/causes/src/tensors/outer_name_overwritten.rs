@@ -28,7 +28,7 @@ pub(crate) const CAUSE: Cause = Cause {
     node.to("cpu")"#,
     },
     harmless: "Comprehensions have a scope of their own in Python 3.",
-    sources: &["zoo/02_node_preload.py"],
+    sources: &["https://docs.python.org/3/reference/compound_stmts.html#the-for-statement"],
     signature: None,
     rule: Some(rule),
 };

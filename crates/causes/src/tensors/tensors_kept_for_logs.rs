@@ -24,7 +24,7 @@ pub(crate) const CAUSE: Cause = Cause {
         after: r#"history.append(loss.item())"#,
     },
     harmless: "A few values per epoch; a window with a limit (LT310).",
-    sources: &["https://docs.pytorch.org/docs/stable/notes/faq.html", "zoo/21_slow_under_spikes.py"],
+    sources: &["https://docs.pytorch.org/docs/stable/notes/faq.html", "zoo/18_wrapper_child.py", "zoo/21_slow_under_spikes.py"],
     signature: Some(signature),
     rule: Some(rule),
 };
@@ -36,10 +36,13 @@ fn signature(live: &Live) -> Option<u8> {
 
 /// Tensors without a graph are put somewhere for good, anywhere but in an evaluation (LT201).
 fn rule(check: &Check) -> Vec<Hit> {
-    let puts = check
-        .kept_for_good()
-        .iter()
-        .filter(|put| matches!(sort(check, put), Sort::Data | Sort::Batch) && is_added(check, put) && !in_evaluation(check, put));
+    let puts = check.kept_for_good().iter().filter(|put| {
+        matches!(sort(check, put), Sort::Data | Sort::Batch)
+            && is_added(check, put)
+            && !in_evaluation(check, put)
+            // With its graph it is LT302's.
+            && !crate::containers::logger_keeps_values::keeps(check, put)
+    });
     puts.map(|put| {
         Hit::new(put.file, put.offset).saying(format!(
             "{} keeps {} each time that {} runs, and nothing ever takes one out",

@@ -27,11 +27,7 @@ pub(crate) const CAUSE: Cause = Cause {
     self.outputs.clear()"#,
     },
     harmless: "A local list of the validation's function: it goes when the function returns, and is a spike.",
-    sources: &[
-        "https://lightning.ai/docs/pytorch/stable/common/lightning_module.html",
-        "zoo/10_val_lists.py",
-        "zoo/18_wrapper_child.py",
-    ],
+    sources: &["https://lightning.ai/docs/pytorch/stable/common/lightning_module.html", "zoo/10_val_lists.py"],
     signature: Some(signature),
     rule: Some(rule),
 };

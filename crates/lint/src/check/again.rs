@@ -70,7 +70,11 @@ impl<'p> Check<'_, 'p> {
         found
             .filter(|(from, call)| match self.flow.callee(*from, call.scope, &call.call.func) {
                 Some(callee) => callee == (file, function),
-                None => only && class.is_some() == call.call.func.is_attribute_expr(),
+                // What an import leads to is a library's.
+                None => {
+                    only && class.is_some() == call.call.func.is_attribute_expr()
+                        && self.flow.models.of(*from).full_name(call.scope, &call.call.func).is_none()
+                }
             })
             .copied()
             .collect()

@@ -2,6 +2,7 @@
 
 use super::Check;
 use super::again::loops_around;
+use crate::ask::receiver;
 use crate::feeds::is_inside;
 use crate::flow::{At, ClassId, Place};
 use crate::model::{BlockId, Bound, Expr, ScopeId};
@@ -83,7 +84,7 @@ impl<'p> Check<'_, 'p> {
     }
 
     /// Whether instances of a class live as long as the training: models, what a framework calls for each batch, what calls
-    /// `backward`.
+    /// `backward`, what is made before a training of several loops and used in it.
     #[must_use]
     pub fn is_long_lived(&self, class: ClassId) -> bool {
         if let Some(known) = self.long_lived.borrow().get(&class) {
@@ -96,7 +97,34 @@ impl<'p> Check<'_, 'p> {
 
     fn lives_long(&self, class: ClassId) -> bool {
         let line = self.flow.classes.ancestors(class).iter().chain(self.flow.classes.descendants(class));
-        self.autograd.is_module(class) || line.copied().any(|class| self.takes_part(class))
+        self.autograd.is_module(class) || line.copied().any(|class| self.takes_part(class)) || self.is_made_before_training(class)
+    }
+
+    /// Whether an instance is made outside of loops, and a loop that trains, with loops in it, calls its methods.
+    fn is_made_before_training(&self, class: ClassId) -> bool {
+        let made =
+            self.flow.models.iter().flat_map(|(file, model)| model.assigns.iter().map(move |assign| (file, model, assign)));
+        made.filter(|(file, _, assign)| {
+            let Expr::Call(call) = assign.value else { return false };
+            assign.how == Bound::Whole
+                && assign.target.is_name_expr()
+                && self.flow.models.class(*file, assign.scope, &call.func) == Some((class.file, class.scope))
+        })
+        .any(|(file, model, made)| {
+            let function = model.function_of(made.scope);
+            loops_around(model, made.block).next().is_none()
+                && model.calls.iter().any(|call| {
+                    model.function_of(call.scope) == function
+                        && receiver(call.call).is_some_and(|on| self.same(file, call.scope, made.target, on))
+                        && self.is_used_in_training(file, call.block)
+                })
+        })
+    }
+
+    /// Whether a block lies in a loop of loops that trains.
+    fn is_used_in_training(&self, file: FileId, block: BlockId) -> bool {
+        let loops: Vec<BlockId> = loops_around(self.flow.models.of(file), block).collect();
+        loops.len() > 1 && loops.last().is_some_and(|outermost| self.trains_in(file, *outermost))
     }
 
     fn takes_part(&self, class: ClassId) -> bool {

@@ -1,11 +1,14 @@
 //! What a value is, as far as the source shows: whether it is worth the memory that it takes.
 
 use super::Check;
+use crate::ask::{argument, keyword};
 use crate::model::{BlockId, Bound, Expr, ExprCall, Operator, ScopeId};
 use crate::program::FileId;
 
 /// Variables and calls that are followed for one value.
 const MAX_DEPTH: usize = 12;
+/// Callers of a function that are asked what they give.
+const MAX_CALLERS: usize = 8;
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +109,10 @@ impl<'p> Check<'_, 'p> {
                     _ => Value::Unknown,
                 });
             }
+            // What a parameter is, its callers tell.
+            for (file, scope, value) in self.given_to(at).into_iter().take(MAX_CALLERS) {
+                values.push(self.value_within(file, scope, value, left / 2));
+            }
         }
         Value::of_several(values.into_iter())
     }
@@ -125,7 +132,7 @@ impl<'p> Check<'_, 'p> {
                 return if !own.contains('.') && !NO_TENSORS.contains(&own) { Value::Tensor } else { Value::Unknown };
             }
             Some(name) if name.starts_with("numpy.") => {
-                return if ARRAYS.contains(&name.trim_start_matches("numpy.")) { Value::Array } else { Value::Unknown };
+                return if is_array(name.trim_start_matches("numpy."), call) { Value::Array } else { Value::Unknown };
             }
             _ => {}
         }
@@ -184,4 +191,39 @@ const NO_TENSORS: &[&str] = &[
 ];
 
 /// Functions of numpy that give arrays.
-const ARRAYS: &[&str] = &["array", "asarray", "concatenate", "copy", "empty", "ones", "stack", "zeros"];
+const ARRAYS: &[&str] = &[
+    "arange",
+    "array",
+    "asarray",
+    "ascontiguousarray",
+    "concatenate",
+    "copy",
+    "empty",
+    "empty_like",
+    "frombuffer",
+    "full",
+    "full_like",
+    "hstack",
+    "linspace",
+    "ones",
+    "ones_like",
+    "repeat",
+    "stack",
+    "tile",
+    "vstack",
+    "zeros",
+    "zeros_like",
+];
+
+/// Whether a call of a function of numpy gives an array. What draws random numbers gives one number where no size is asked for.
+fn is_array(name: &str, call: &ExprCall) -> bool {
+    match name.strip_prefix("random.") {
+        Some("rand" | "randn" | "random" | "random_sample" | "standard_normal") => {
+            !call.arguments.args.is_empty() || keyword(call, "size").is_some()
+        }
+        Some("permutation") => true,
+        Some("normal" | "randint" | "uniform") => argument(call, 2, "size").is_some(),
+        Some(_) => keyword(call, "size").is_some(),
+        None => ARRAYS.contains(&name),
+    }
+}

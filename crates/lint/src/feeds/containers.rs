@@ -126,6 +126,16 @@ impl<'f, 'p> Containers<'f, 'p> {
         losses.map(|op| (op.file, op.scope, op.block)).collect()
     }
 
+    /// Whether a container, or what it lies in, is emptied and made anew around a loop of its file only, never in it.
+    #[must_use]
+    pub fn is_made_around(&self, file: FileId, scope: ScopeId, container: &'p Expr, round: BlockId) -> bool {
+        let model = self.flow.models.of(file);
+        let aliases = self.flow.aliases(&self.flow.places(file, scope, container), false);
+        let places = aliases.iter().flat_map(|alias| (0..=alias.at.depth).map(|depth| At { depth, ..alias.at }));
+        let mut losses = places.flat_map(|place| at(&self.ops().losses, place).collect::<Vec<_>>()).peekable();
+        losses.peek().is_some() && losses.all(|op| op.file == file && !is_inside(model, op.block, round))
+    }
+
     /// The same for all of its elements at once: what takes some of them out may be what bounds it.
     #[must_use]
     pub fn is_never_cleared(&self, file: FileId, scope: ScopeId, container: &'p Expr) -> bool {
