@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use lowtide_model::{Bytes, Finding, Grown, Holder, HolderGrown, Kind, Look, ObjectGrown, ProcId, Role, Seconds, Sort};
+use lowtide_model::{
+    AllocatedGrown, Bytes, Finding, Grown, Holder, HolderGrown, Kind, LineGrown, Look, ObjectGrown, ProcId, Role, Seconds, Sort,
+};
 
 use crate::analyser::Analyser;
 use crate::growth::Series;
@@ -31,6 +33,9 @@ pub struct Looks {
     by_process: BTreeMap<ProcId, Grown>,
     /// When each process was looked into last without anything to compare with, seconds.
     first_s: BTreeMap<ProcId, f64>,
+    /// What PyTorch's allocator gave out more by its history, by process and device, and how long telling it held the process up,
+    /// microseconds.
+    allocated: BTreeMap<(ProcId, u32), (AllocatedGrown, u64)>,
     /// How many there were.
     count: u64,
     /// How long they held processes up, all together, microseconds.
@@ -44,8 +49,14 @@ impl Looks {
         if self.count >= MOST as u64 {
             return;
         }
-        self.count += 1;
+        for grown in look.allocated.iter().filter(|grown| grown.seconds.is_finite() && grown.seconds > 0.0) {
+            self.allocated.insert((look.id, grown.device), (grown.clone(), look.pause_us));
+        }
         self.held_us = self.held_us.saturating_add(look.pause_us);
+        if !look.allocated.is_empty() {
+            return;
+        }
+        self.count += 1;
         if !look.copied {
             self.stops_ms.push(look.pause_us as f64 / 1e3);
         }
@@ -111,6 +122,46 @@ pub fn complete_on_gpu(run: &Analyser, process: ProcId, rate: f64, finding: &mut
     if let Some(held) = &mut finding.holder {
         held.bytes_delta = holder.elsewhere;
     }
+}
+
+/// Names the line that asked for what became more on a device, by `rate` bytes per second, where the allocator has history of it.
+pub fn complete_by_history(run: &Analyser, process: ProcId, device: u32, rate: f64, finding: &mut Finding) {
+    let Some((grown, held_us)) = run.looks().allocated.get(&(process, device)) else { return };
+    let share = |bytes: i64| bytes as f64 / (rate * grown.seconds);
+    let kept = if grown.files.is_empty() { String::new() } else { format!(" ({})", grown.files.join(", ")) };
+    let mut said = vec![format!(
+        "two snapshots of PyTorch's allocator {} apart, which held it up for {:.1} ms in all: {} more, {:.0} % of what became more in that \
+         time{kept}",
+        Seconds(grown.seconds),
+        *held_us as f64 * 1e-3,
+        Bytes(grown.bytes.unsigned_abs()),
+        100.0 * share(grown.bytes)
+    )];
+    let worth = |line: &&LineGrown| share(line.bytes) >= BESIDE;
+    for line in grown.lines.iter().filter(worth) {
+        let by = match &line.site {
+            Some(site) => format!("{}:{} in {}()", site.file.rsplit('/').next().unwrap_or(&site.file), site.line, line.function),
+            None => "a place that nothing was recorded of".to_owned(),
+        };
+        let blocks = if line.blocks == 1 { "1 block".to_owned() } else { format!("{} blocks", line.blocks) };
+        said.push(format!("{} of it in {blocks} were asked for by {by}", Bytes(line.bytes.unsigned_abs())));
+    }
+    // Behind how sure the growth is, and before all else.
+    let at = finding.evidence.len().min(1);
+    finding.evidence.splice(at..at, said);
+    let Some(first) = grown.lines.iter().find(|line| line.site.is_some()) else { return };
+    if finding.site.is_some() || !(MATERIAL..=PLAUSIBLE).contains(&share(first.bytes)) {
+        return;
+    }
+    finding.site.clone_from(&first.site);
+    finding.why = Some("it asks for the memory that stays in use; who keeps it may be another line".to_owned());
+    finding.objects = vec![ObjectGrown {
+        kind: "block of the CUDA caching allocator".to_owned(),
+        device: format!("cuda:{device}"),
+        count_delta: first.blocks,
+        bytes_delta: first.bytes,
+        ..ObjectGrown::default()
+    }];
 }
 
 /// The comparison that tells of a series: of its own process, of one of its role, or of a process that starts others.

@@ -43,7 +43,7 @@ fn made(processes: &[Process], looks: &[Look], sample: impl Fn(ProcId, u32) -> P
 }
 
 fn look(t_s: f64, id: u32, grown: Option<Grown>) -> Look {
-    Look { t_s, id: ProcId(id), copied: false, pause_us: 40_000, objects: 9, grown }
+    Look { t_s, id: ProcId(id), copied: false, pause_us: 40_000, objects: 9, grown, allocated: Vec::new() }
 }
 
 fn process(id: u32, role: Role) -> Process {
@@ -129,7 +129,7 @@ fn why_nobody_is_named_is_said() {
 fn run(rate: f64, holders: Vec<HolderGrown>, native: f64) -> Report {
     let mut analyser = Analyser::new();
     common::start(-100.0).iter().for_each(|event| analyser.push(event));
-    let look = |t_s, grown| Event::Look(Look { t_s, id: ProcId(0), copied: false, pause_us: 40_000, objects: 9, grown });
+    let look = |t_s, grown| Event::Look(look(t_s, 0, grown));
     for t in 0..90 {
         let t_s = f64::from(t);
         if t == 40 {

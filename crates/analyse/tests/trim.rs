@@ -27,7 +27,7 @@ fn run(end_s: u32, after: f64, asked: bool) -> Report {
         let trimmed = asked && t_s >= ASKED_S;
         if asked && t_s == ASKED_S {
             let (value, free) = (Some(GIVEN as u64), Some(holes as u64));
-            let answer = Answer { request: Request::Trim, number: 1, value, free, pause_us: 12_500 };
+            let answer = Answer { request: Request::Trim, number: 1, value, free, pause_us: 12_500, why: String::new() };
             say(t_s + 0.0125, MarkKind::Answer(answer), None);
         }
         let anon = LIVE + holes - if trimmed { GIVEN } else { 0.0 };

@@ -29,6 +29,7 @@ class Card:
         self.control = control
         self.allocated = self.peak = self.reserved = self.split = 0
         self.outside, self.others = CONTEXT, 0
+        self.memory = History()
 
     def holds(self, live, at_most, unusable=0):
         """So many bytes live now, and so many did in the last step; `unusable` are free and fit nothing that is asked for."""
@@ -48,6 +49,11 @@ class Card:
         with open(self.control + ".draft", "w") as file:
             file.write("\n".join(lines) + "\n")
         os.replace(self.control + ".draft", self.control)
+
+    def gives(self, tensor):
+        """A tensor that it gave out; notes who asked for it, where that is wanted."""
+        self.memory.note(tensor, sys._getframe(1))
+        return tensor
 
     # What the in-process part asks `torch.cuda` for.
 
@@ -83,6 +89,39 @@ class Card:
 REAL_CUDA = torch.cuda
 
 
+class History:
+    """What the in-process part asks `torch.cuda.memory` for, with `lowtide run --gpu-history`."""
+
+    def __init__(self):
+        self.live = list  # gives the tensors that live
+        self.stacks = None  # by address, once they are wanted
+
+    def note(self, tensor, frame):
+        if self.stacks is None:
+            return
+        stack = []
+        while frame is not None:
+            code = frame.f_code
+            stack.append({"filename": code.co_filename, "line": frame.f_lineno, "name": code.co_name})
+            frame = frame.f_back
+        self.stacks[tensor.data_ptr()] = stack
+
+    def _record_memory_history(self, enabled="all", **_):
+        self.stacks = {} if enabled else None
+
+    def _snapshot(self):
+        """As torch makes it: here each block has a segment of its own."""
+        segments = []
+        for tensor in self.live():
+            at, size = tensor.data_ptr(), tensor.numel() * tensor.element_size() * SCALE
+            block = {"address": at * SCALE, "size": size, "requested_size": size, "state": "active_allocated"}
+            block["frames"] = (self.stacks or {}).get(at, [])
+            segment = {"device": 0, "address": at * SCALE, "total_size": size, "allocated_size": size, "active_size": size}
+            segment.update(requested_size=size, stream=0, segment_type="large", segment_pool_id=(0, 0), is_expandable=False)
+            segments.append({**segment, "frames": [], "blocks": [block]})
+        return {"segments": segments, "device_traces": [[]], "allocator_settings": {}}
+
+
 class Trainer:
     def __init__(self, card, planted):
         self.card, self.planted = card, planted
@@ -90,11 +129,12 @@ class Trainer:
         self.optimizer = torch.optim.Adam(self.model.parameters())
         self.outputs = []
         self.steps = 0
+        card.memory.live = self.kept
 
     def step(self):
         points = torch.randn(BATCH, FEATURES)
         labels = (points.square().sum(1) > FEATURES).long()
-        out = self.model(points)
+        out = self.card.gives(self.model(points))
         loss = torch.nn.functional.cross_entropy(out, labels)
         self.optimizer.zero_grad()
         loss.backward()
@@ -108,11 +148,13 @@ class Trainer:
             self.card.others += 2 * MIB  # PLANTED: as another program does on the same card
         self.count(points, out)
 
-    def count(self, *batch):
-        parameters = list(self.model.parameters())
+    def kept(self):
         states = [value for state in self.optimizer.state.values() for value in state.values() if torch.is_tensor(value)]
-        kept = sum(tensor.numel() * tensor.element_size() for tensor in parameters + states + self.outputs) * SCALE
-        working = sum(tensor.numel() * tensor.element_size() for tensor in [*batch, *parameters]) * SCALE
+        return [*self.model.parameters(), *states, *self.outputs]
+
+    def count(self, *batch):
+        kept = sum(tensor.numel() * tensor.element_size() for tensor in self.kept()) * SCALE
+        working = sum(tensor.numel() * tensor.element_size() for tensor in [*batch, *self.model.parameters()]) * SCALE
         pieces = self.steps * MIB if self.planted == "fragmentation" else 0  # PLANTED: pieces that no later batch fits into
         self.card.holds(kept, kept + working, pieces)
 

@@ -10,13 +10,14 @@ use crate::temporary::Temporary;
 mod stale;
 
 /// The files, by their place.
-const FILES: [(&str, &str); 14] = [
+const FILES: [(&str, &str); 15] = [
     ("sitecustomize.py", include_str!("../agent/sitecustomize.py")),
     ("_lowtide/__init__.py", include_str!("../agent/_lowtide/__init__.py")),
     ("_lowtide/api.py", include_str!("../agent/_lowtide/api.py")),
     ("_lowtide/budget.py", include_str!("../agent/_lowtide/budget.py")),
     ("_lowtide/facts.py", include_str!("../agent/_lowtide/facts.py")),
     ("_lowtide/frameworks.py", include_str!("../agent/_lowtide/frameworks.py")),
+    ("_lowtide/history.py", include_str!("../agent/_lowtide/history.py")),
     ("_lowtide/hooks.py", include_str!("../agent/_lowtide/hooks.py")),
     ("_lowtide/loaders.py", include_str!("../agent/_lowtide/loaders.py")),
     ("_lowtide/marks.py", include_str!("../agent/_lowtide/marks.py")),
@@ -30,6 +31,7 @@ const FILES: [(&str, &str); 14] = [
 /// The in-process part of one run, in a folder that goes with it.
 pub struct Agent {
     folder: Temporary,
+    gpu_history: bool,
     /// Tells others that the folder is in use.
     _lock: File,
 }
@@ -57,7 +59,12 @@ impl Agent {
             std::fs::write(python.join(name), text)?;
         }
         std::fs::create_dir(folder.path().join("marks"))?;
-        Ok(Self { folder, _lock: lock })
+        Ok(Self { folder, gpu_history: false, _lock: lock })
+    }
+
+    /// The same; PyTorch is to note who asks for GPU memory, or not.
+    pub fn with_gpu_history(self, gpu_history: bool) -> Self {
+        Self { gpu_history, ..self }
     }
 
     /// Where the marks will be.
@@ -66,14 +73,16 @@ impl Agent {
     }
 
     /// What the target's environment has besides ours.
-    pub fn environment(&self) -> [(OsString, OsString); 2] {
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
         let mut path = self.folder.path().join("python").into_os_string();
         // What is empty names the working folder: that is no part of an unset variable.
         if let Some(before) = std::env::var_os("PYTHONPATH").filter(|before| !before.is_empty()) {
             path.push(":");
             path.push(before);
         }
-        [("PYTHONPATH".into(), path), ("LOWTIDE_MARKS".into(), self.marks().into_os_string())]
+        let mut environment = vec![("PYTHONPATH".into(), path), ("LOWTIDE_MARKS".into(), self.marks().into_os_string())];
+        environment.extend(self.gpu_history.then(|| ("LOWTIDE_GPU_HISTORY".into(), "1".into())));
+        environment
     }
 }
 

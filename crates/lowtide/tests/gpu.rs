@@ -103,8 +103,9 @@ fn python_with_torch() -> Option<String> {
     pythons.split(':').find(has_torch).map(str::to_owned)
 }
 
-/// The demonstration's training on the CPU drives the fake library; gives the report. `before`: what starts Python.
-fn train(planted: &str, before: &[&str]) -> Option<serde_json::Value> {
+/// The demonstration's training on the CPU drives the fake library; gives the report. `options`: of `run`; `before`: what starts
+/// Python.
+fn train(planted: &str, seconds: &str, options: &[&str], before: &[&str]) -> Option<serde_json::Value> {
     let Some(python) = python_with_torch() else {
         eprintln!("SKIPPED: neither python3 nor LOWTIDE_TEST_PYTHONS has torch");
         return None;
@@ -114,12 +115,14 @@ fn train(planted: &str, before: &[&str]) -> Option<serde_json::Value> {
     let report = folder.path().join("report.json");
     let mut command = common::lowtide(folder.path());
     command
-        .args(["run", "--interval", "0.2", "--no-record", "--census", "off", "-o"])
+        .args(["run", "--interval", "0.2", "--no-record", "--census", "off"])
+        .args(options)
+        .arg("-o")
         .arg(&report)
         .arg("--")
         .args(before)
         .arg(python);
-    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/demo/train_gpu_emulated.py")).arg("26").arg(gpus.file()).arg(planted);
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/demo/train_gpu_emulated.py")).arg(seconds).arg(gpus.file()).arg(planted);
     with_driver(&mut command, &gpus);
     let output = common::output(&mut command);
     assert!(output.status.success(), "{}", common::text(&output.stderr));
@@ -128,7 +131,7 @@ fn train(planted: &str, before: &[&str]) -> Option<serde_json::Value> {
 
 #[test]
 fn tensors_that_a_training_keeps_on_a_card_are_a_leak() {
-    let Some(report) = train("leak", &[]) else { return };
+    let Some(report) = train("leak", "26", &[], &[]) else { return };
     assert!(report["verdict"] == "leak" || report["verdict"] == "likely_leak", "{report:#}");
     let finding = &report["findings"][0];
     assert_eq!((&finding["kind"], &finding["resource"]), (&"gpu_allocated".into(), &"gpu0".into()), "{report:#}");
@@ -141,13 +144,51 @@ fn tensors_that_a_training_keeps_on_a_card_are_a_leak() {
 }
 
 #[test]
+fn the_line_that_asks_for_what_grows_is_named_by_the_allocators_history() {
+    let Some(report) = train("leak", "45", &["--gpu-history"], &[]) else { return };
+    let finding = &report["findings"][0];
+    assert_eq!(finding["kind"], "gpu_allocated", "{report:#}");
+    let source = include_str!("../demo/train_gpu_emulated.py");
+    let asks = source.lines().position(|line| line.contains("self.model(points)")).unwrap() + 1;
+    assert_eq!(finding["site"]["line"], asks, "{report:#}");
+    assert_eq!(finding["site"]["text"], "out = self.card.gives(self.model(points))");
+    // Two MiB for every fourth step, of twenty a second: what was measured from outside.
+    let object = &finding["objects"][0];
+    assert_eq!((object["bytes_delta"].as_i64().unwrap() / object["count_delta"].as_i64().unwrap()) >> 20, 2, "{object:#}");
+    let said = finding["evidence"][1].as_str().unwrap();
+    assert!(said.starts_with("two snapshots of PyTorch's allocator ") && said.contains(" ms in all"), "{finding:#}");
+    assert!(!said.contains(".pickle"), "they went with the run: {said}");
+}
+
+#[test]
+fn snapshots_lie_beside_the_recording_and_never_where_the_program_works() {
+    let Some(python) = python_with_torch() else { return };
+    let (folder, works) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let gpus = FakeGpus::new("driver 550.54\ncard 0 total=17179869184 name=Fake_H100\n");
+    let mut command = common::lowtide(works.path());
+    command.args(["run", "--interval", "0.2", "--census", "off", "--gpu-history", "--record"]).arg(folder.path().join("a.lowtide"));
+    command.arg("--").arg(python).arg(concat!(env!("CARGO_MANIFEST_DIR"), "/demo/train_gpu_emulated.py"));
+    command.arg("30").arg(gpus.file()).arg("leak");
+    with_driver(&mut command, &gpus);
+    let output = common::output(&mut command);
+    assert!(output.status.success(), "{}", common::text(&output.stderr));
+    let names = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<std::collections::BTreeSet<String>>()
+    };
+    let pickles = names(folder.path()).into_iter().filter(|name| name.starts_with("a.gpu-") && name.ends_with(".pickle")).count();
+    assert!(pickles >= 1, "{:?}", names(folder.path()));
+    assert!(!names(works.path()).iter().any(|name| name.ends_with(".pickle")), "{:?}", names(works.path()));
+}
+
+#[test]
 fn fragments_of_a_training_in_a_container_are_told_from_a_leak() {
     let container = ["unshare", "--user", "--map-root-user", "--pid", "--fork"];
     if !common::can_unshare(&container[1..]) {
         return;
     }
     // The driver has the pid of the inner namespace, which is another process's out here.
-    let Some(report) = train("fragmentation", &container) else { return };
+    let Some(report) = train("fragmentation", "26", &[], &container) else { return };
     let finding = &report["findings"][0];
     assert_eq!((&finding["class"], &finding["kind"]), (&"gpu_reserved_growth".into(), &"gpu_reserved".into()), "{report:#}");
     assert!(report["gpus"][0]["processes"][0]["used_bytes"].as_u64().is_some(), "matched by NSpid: {report:#}");

@@ -5,7 +5,7 @@
 //! header := 0 magic `LTMARKS1`   8 slot size u32   12 slots u32   16 pid u32   20 parent u32   24 made at, ns u64
 //!           32 slots ever written u64   40 steps u64   48 last step at, ns u64   56 rank i32   60 local rank i32
 //!           64 Python's version u8 * 3   68 state u32 (2: off)   72 role[24]   96 torch's version[24]   120 text[136]
-//!           256 request u64   264 its kind u32   272 answered u64   280 answer i64
+//!           256 request u64   264 its kind u32   272 answered u64   280 answer i64   512 path[1024]
 //! slot   := seq u64   t_ns u64   kind u8   scope u8   text length u8   flags u8   gc_full u32   steps u64   index i64
 //!           heap_used i64   heap_free i64   gc_objects i64   workers u32   compiled u32   blocks i64   text[48]
 //!           seq u64
@@ -13,7 +13,7 @@
 //!
 //! A slot of kind 8 answers a request: scope is what was asked for, index what came of it (-1: it could not be done), and
 //! heap_used, heap_free and gc_objects are the request's number, the nanoseconds that it took, and the bytes that were free inside
-//! the C heap before it.
+//! the C heap before it; text says why it could not be done, where that is known. Path is where a file goes that was asked for.
 //!
 //! A slot of kind 7 tells of a device: index is its number, heap_used, heap_free and gc_objects are allocated, reserved and peak
 //! bytes. Kind 10 tells more of the same device: gc_full is the share of it that may be used in millionths, heap_used, heap_free
@@ -29,6 +29,8 @@ use lowtide_model::{Answer, DeviceFacts, InnerFacts, MarkKind, Request, Scope, S
 pub const HEADER_LEN: usize = 4096;
 /// Where the header's text lies.
 pub(crate) const TEXT: std::ops::Range<usize> = 120..256;
+/// Where the header's path lies.
+pub(crate) const PATH: std::ops::Range<usize> = 512..1536;
 /// Bytes of a slot.
 pub const SLOT_LEN: usize = 136;
 /// The most slots that a ring may have.
@@ -111,6 +113,7 @@ pub fn slot(bytes: &[u8], n: u64) -> Option<Slot> {
             value: u64::try_from(index).ok(),
             pause_us: number(48).unwrap_or(0) / 1000,
             free: number(56),
+            why: text(),
         }),
         9 => MarkKind::Loss(Some(f64::from_bits(u64_at(bytes, 32)?)).filter(|loss| loss.is_finite())?),
         _ => return Some(Slot::Other),
@@ -130,7 +133,7 @@ pub fn slot(bytes: &[u8], n: u64) -> Option<Slot> {
 }
 
 fn request_of(number: u8) -> Option<Request> {
-    [Request::Snapshot, Request::Trim].into_iter().find(|request| request_number(*request) == u32::from(number))
+    [Request::Snapshot, Request::Trim, Request::History].into_iter().find(|request| request_number(*request) == u32::from(number))
 }
 
 /// A request as the header has it.
@@ -138,6 +141,7 @@ pub(crate) fn request_number(request: Request) -> u32 {
     match request {
         Request::Snapshot => 1,
         Request::Trim => 2,
+        Request::History => 3,
     }
 }
 

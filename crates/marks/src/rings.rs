@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lowtide_model::{InnerFacts, MarkKind, Request};
 
-use crate::parse::{HEADER_LEN, SLOT_LEN, Slot, TEXT, header, request_number, slot, text, u64_at};
+use crate::parse::{HEADER_LEN, PATH, SLOT_LEN, Slot, TEXT, header, request_number, slot, text, u64_at};
 
 /// The most processes that are listened to; each costs an open file.
 const MOST_RINGS: usize = 256;
@@ -43,6 +44,9 @@ pub enum AskError {
     /// Its ring cannot be written to.
     #[error("the request could not be left for process {0}: {1}")]
     Io(u32, std::io::Error),
+    /// There is no room for it.
+    #[error("the request could not be left for process {0}: {1} is longer than {most} bytes", most = PATH.len() - 1)]
+    Long(u32, PathBuf),
 }
 
 /// The rings in a folder.
@@ -127,15 +131,27 @@ impl Rings {
     /// # Errors
     /// [`AskError`], where there is no ring of such a process, or it cannot be written to.
     pub fn ask(&mut self, pid: u32, request: Request) -> Result<u64, AskError> {
-        // The newest, by its name: a process that execed has two.
-        let ring = self.rings.values_mut().rfind(|ring| ring.pid == pid).ok_or(AskError::NoRing(pid))?;
-        let number = ring.asked + 1;
-        // The number last: it is what the process looks at.
-        let kind = request_number(request).to_le_bytes();
-        let left = ring.file.write_all_at(&kind, 264).and_then(|()| ring.file.write_all_at(&number.to_le_bytes(), 256));
+        self.ring(pid)?.ask(request)
+    }
+
+    /// The same for what it is to write to a new file.
+    ///
+    /// # Errors
+    /// As [`Self::ask`], and where the path is too long for the ring.
+    pub fn ask_for_file(&mut self, pid: u32, request: Request, file: &Path) -> Result<u64, AskError> {
+        let path = file.as_os_str().as_bytes();
+        if path.len() >= PATH.len() {
+            return Err(AskError::Long(pid, file.to_owned()));
+        }
+        let ring = self.ring(pid)?;
+        let left = ring.file.write_all_at(&[path, &[0]].concat(), PATH.start as u64);
         left.map_err(|error| AskError::Io(pid, error))?;
-        ring.asked = number;
-        Ok(number)
+        ring.ask(request)
+    }
+
+    /// The newest, by its name: a process that execed has two.
+    fn ring(&mut self, pid: u32) -> Result<&mut Ring, AskError> {
+        self.rings.values_mut().rfind(|ring| ring.pid == pid).ok_or(AskError::NoRing(pid))
     }
 
     /// The process is gone, and its marks are read: its ring takes memory for nothing.
@@ -183,6 +199,16 @@ fn plus(sum: (u64, u64), steps: u64) -> (u64, u64) {
 }
 
 impl Ring {
+    fn ask(&mut self, request: Request) -> Result<u64, AskError> {
+        let number = self.asked + 1;
+        // The number last: it is what the process looks at.
+        let kind = request_number(request).to_le_bytes();
+        let left = self.file.write_all_at(&kind, 264).and_then(|()| self.file.write_all_at(&number.to_le_bytes(), 256));
+        left.map_err(|error| AskError::Io(self.pid, error))?;
+        self.asked = number;
+        Ok(number)
+    }
+
     /// Its steps by the count in its header.
     fn taken(&self) -> u64 {
         let mut count = [0; 8];
@@ -271,7 +297,7 @@ mod tests {
     }
 
     impl Writer {
-        fn new(folder: &std::path::Path, pid: u32) -> Self {
+        fn new(folder: &Path, pid: u32) -> Self {
             let file = File::create(folder.join(format!("{pid}-1.marks"))).expect("a file");
             file.set_len((HEADER_LEN + 4 * SLOT_LEN) as u64).expect("room");
             let mut start = b"LTMARKS1".to_vec();
@@ -394,8 +420,31 @@ mod tests {
         answer[16..18].copy_from_slice(&[8, 2]);
         writer.file.write_all_at(&answer, (HEADER_LEN + SLOT_LEN) as u64).expect("written");
         writer.file.write_all_at(&2_u64.to_le_bytes(), 32).expect("written");
-        let expected = Answer { request: Request::Trim, number: 2, value: Some(5 << 20), pause_us: 7000, free: Some(9 << 20) };
+        let expected = Answer {
+            request: Request::Trim,
+            number: 2,
+            value: Some(5 << 20),
+            pause_us: 7000,
+            free: Some(9 << 20),
+            why: String::new(),
+        };
         assert_eq!(rings.poll(|_| true)[0].what, MarkKind::Answer(expected));
+    }
+
+    #[test]
+    fn a_file_is_asked_for_by_its_path() {
+        let folder = tempfile::tempdir().expect("a folder");
+        Writer::new(folder.path(), 11).write(100, 2, 1);
+        let mut rings = Rings::new(folder.path().to_owned());
+        rings.poll(|_| true);
+        let long = PathBuf::from("x".repeat(PATH.len()));
+        assert!(matches!(rings.ask_for_file(11, Request::History, &long), Err(AskError::Long(11, _))));
+        for path in ["/tmp/a file that is longer", "/tmp/short"] {
+            assert!(rings.ask_for_file(11, Request::History, Path::new(path)).is_ok());
+            let bytes = std::fs::read(folder.path().join("11-1.marks")).expect("read");
+            assert_eq!(bytes[264..268], [3, 0, 0, 0]);
+            assert_eq!(bytes[PATH.start..][..=path.len()], *format!("{path}\0").as_bytes());
+        }
     }
 
     #[test]

@@ -27,7 +27,10 @@ pub use comparison::{COMPARISON_SCHEMA, Change, ComparedRow, ComparedRun, Compar
 pub use event::{Event, ExitStatus, Mode, Note, NoteKind, Notice, RunEnd, RunInfo, Signal, WatchCost};
 pub use gpu::{Gpu, GpuDriver, GpuId, GpuSample, GpuUser, GpuUserId, GpuUserSample};
 pub use logged::LoggedReport;
-pub use look::{Grown, HolderGrown, Look, MOST_HOLDERS, MOST_OBJECTS, ObjectGrown, PartGrown, Site, Sort};
+pub use look::{
+    AllocatedGrown, Grown, HolderGrown, LineGrown, Look, MOST_ALLOCATED, MOST_HOLDERS, MOST_LINES, MOST_OBJECTS, ObjectGrown,
+    PartGrown, Site, Sort,
+};
 pub use mark::{Answer, DeviceFacts, InnerFacts, Mark, MarkKind, Request, Scope, ScopeMark};
 pub use process::{Exit, ProcId, Process, Role};
 pub use report::{

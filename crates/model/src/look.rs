@@ -8,6 +8,10 @@ use crate::ProcId;
 pub const MOST_HOLDERS: usize = 8;
 /// The most kinds of objects of one holder.
 pub const MOST_OBJECTS: usize = 4;
+/// The most devices of which a look tells what was allocated.
+pub const MOST_ALLOCATED: usize = 16;
+/// The most lines of each.
+pub const MOST_LINES: usize = 8;
 
 /// One look into a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +31,42 @@ pub struct Look {
     /// What had grown since the first look; `None` for that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grown: Option<Grown>,
+    /// What PyTorch's allocator had given out more by its own history, per device; then it was no look at objects, and none of
+    /// what stands above but when, who and how long.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allocated: Vec<AllocatedGrown>,
+}
+
+/// What PyTorch's allocator had given out on a device at one moment, and not at another one before, by its history.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AllocatedGrown {
+    /// The device's number as the process counts.
+    pub device: u32,
+    /// Seconds between the two.
+    pub seconds: f64,
+    /// More bytes than before, all together.
+    pub bytes: i64,
+    /// Who asked for what was added, most bytes first; at most [`MOST_LINES`].
+    #[serde(default)]
+    pub lines: Vec<LineGrown>,
+    /// The two snapshots, where they are kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+}
+
+/// A line that asked for memory which is still in use.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LineGrown {
+    /// The line; `None` for what nothing was recorded of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<Site>,
+    /// The function that it is in.
+    #[serde(default)]
+    pub function: String,
+    /// More bytes than before.
+    pub bytes: i64,
+    /// More blocks than before.
+    pub blocks: i64,
 }
 
 /// What grew between two looks.

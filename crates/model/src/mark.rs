@@ -50,6 +50,8 @@ pub enum Request {
     Snapshot,
     /// Have the C library give free memory back to the kernel (`malloc_trim`): what goes was held for nothing.
     Trim,
+    /// Write a snapshot of PyTorch's allocator to a file, at the end of a step.
+    History,
 }
 
 impl Request {
@@ -59,20 +61,25 @@ impl Request {
         match self {
             Self::Snapshot => "snapshot",
             Self::Trim => "trim",
+            Self::History => "gpu history",
         }
     }
 }
 
 /// What became of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// What was asked for.
     pub request: Request,
     /// Its number, counted per process from 1.
     pub number: u64,
-    /// For a trim the anonymous bytes that went, for a snapshot the child's pid; `None` where it could not be done.
+    /// For a trim the anonymous bytes that went, for a snapshot the child's pid, for history the bytes of the file; `None` where it
+    /// could not be done.
     #[serde(default)]
     pub value: Option<u64>,
+    /// Why it could not be done, in a few words; empty where that is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
     /// For a trim the bytes that were free inside the C heap before it.
     #[serde(default)]
     pub free: Option<u64>,

@@ -1,8 +1,8 @@
 //! Events to bytes.
 
 use lowtide_model::{
-    Event, Exit, Gpu, GpuUser, Grown, HolderGrown, Look, MOST_HOLDERS, MOST_OBJECTS, Mark, Note, Process, RunEnd, RunInfo, Site,
-    Tick, WatchCost,
+    AllocatedGrown, Event, Exit, Gpu, GpuUser, Grown, HolderGrown, LineGrown, Look, MOST_ALLOCATED, MOST_HOLDERS, MOST_LINES,
+    MOST_OBJECTS, Mark, Note, Process, RunEnd, RunInfo, Site, Tick, WatchCost,
 };
 
 use crate::format::{Kind, MAX_PAYLOAD, keep_time, to_us};
@@ -208,7 +208,19 @@ fn tidy_look(look: &Look) -> Look {
         holders: grown.holders.iter().take(MOST_HOLDERS).map(holder).collect(),
         ..grown.clone()
     });
-    Look { t_s: keep_time(look.t_s), grown, ..*look }
+    let line = |line: &LineGrown| LineGrown {
+        site: line.site.as_ref().map(|site| Site { file: cut(&site.file), text: cut_to(&site.text, MAX_STEP), ..site.clone() }),
+        function: cut_to(&line.function, MAX_STEP),
+        ..*line
+    };
+    let allocated = |grown: &AllocatedGrown| AllocatedGrown {
+        seconds: keep_time(grown.seconds),
+        lines: grown.lines.iter().take(MOST_LINES).map(line).collect(),
+        files: grown.files.iter().take(2).map(|file| cut(file)).collect(),
+        ..*grown
+    };
+    let allocated = look.allocated.iter().take(MOST_ALLOCATED).map(allocated).collect();
+    Look { t_s: keep_time(look.t_s), grown, allocated, ..*look }
 }
 
 fn cut(text: &str) -> String {

@@ -99,7 +99,9 @@ fn size(event: &Event) -> usize {
         },
         Event::Look(look) => {
             let holders = look.grown.iter().flat_map(|grown| &grown.holders);
-            holders.map(|holder| size_of_val(holder) + holder.path.iter().map(String::len).sum::<usize>()).sum()
+            let held = holders.map(|holder| size_of_val(holder) + holder.path.iter().map(String::len).sum::<usize>());
+            let lines = look.allocated.iter().map(|grown| size_of_val(grown) + size_of_val(grown.lines.as_slice()));
+            held.sum::<usize>() + lines.sum::<usize>()
         }
         Event::Exit(_) | Event::Cost(_) => 0,
     };

@@ -106,6 +106,9 @@ fn growth(run: &Analyser, all: &[Verdict], v: &Verdict) -> Finding {
     finding.evidence = evidence(run, all, v);
     if v.kind == Kind::GpuAllocated {
         looks::complete_on_gpu(run, v.process, judged.rate, &mut finding);
+        if let Some(device) = v.device {
+            looks::complete_by_history(run, v.process, device, judged.rate, &mut finding);
+        }
     }
     finding.oom = forecast(run, v, half, per_step);
     finding
@@ -306,7 +309,11 @@ fn others(run: &Analyser) -> Vec<Finding> {
             if user.who.name.is_empty() { "another process".to_owned() } else { format!("another process, {}", user.who.name) };
         let has = user.last.map_or("is there, too".to_owned(), |used| format!("has {} of it", Bytes(used)));
         let growing = if grows.grows() { format!(" and grows by {}/s", Rate(grows.rate)) } else { String::new() };
-        let text = format!("{}: {name} (pid {}), {has}{growing}; it is none of this run", card.gpu.resource, user.who.pid);
+        let full = card.last.filter(|last| grows.grows() && last.total > 0);
+        let full = full.map_or(String::new(), |last| {
+            format!(", which fills the card in {}", Seconds(last.free as f64 / grows.rate))
+        });
+        let text = format!("{}: {name} (pid {}), {has}{growing}{full}; it is none of this run", card.gpu.resource, user.who.pid);
         let mut finding = Finding::new(Class::Overhead, &card.gpu.resource, text);
         finding.bytes = user.last;
         let mut process = ProcessRef::of_role(Role::Outside, Role::Outside.label().to_owned(), run.host());

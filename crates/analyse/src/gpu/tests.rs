@@ -358,7 +358,7 @@ fn who_holds_the_tensors_is_named_by_looks() {
     let holder = |name: &str, elsewhere| HolderGrown { name: name.into(), bytes: elsewhere, elsewhere, ..HolderGrown::default() };
     let holders = vec![HolderGrown { bytes, ..holder("log", 0) }, holder("trainer.outputs", bytes)];
     let grown = Grown { seconds: 30.0, total: bytes, parts: Vec::new(), holders };
-    let look = Look { t_s: 119.0, id: ProcId(0), copied: false, pause_us: 1, objects: 10, grown: Some(grown) };
+    let look = Look { t_s: 119.0, id: ProcId(0), copied: false, pause_us: 1, objects: 10, grown: Some(grown), allocated: Vec::new() };
     events.push(Event::Look(look));
     let report = judged(&events);
     let finding = only(&report);

@@ -75,7 +75,14 @@ mod tests {
     fn explained(given: u64, free: u64) -> Finding {
         let mut trims = Trims::default();
         let answer =
-            Answer { request: Request::Trim, number: 1, value: Some(given * MIB), pause_us: 4100, free: Some(free * MIB) };
+            Answer {
+                request: Request::Trim,
+                number: 1,
+                value: Some(given * MIB),
+                pause_us: 4100,
+                free: Some(free * MIB),
+                why: String::new(),
+            };
         trims.push(110.0, &answer);
         let mut finding = Finding::new(Class::Leak, "ram", "");
         trims.explain(MIB as f64, 10.0, &mut finding);
@@ -102,7 +109,7 @@ mod tests {
     #[test]
     fn no_answer_says_nothing_and_many_take_no_memory() {
         let mut trims = Trims::default();
-        let cannot = Answer { request: Request::Trim, number: 1, value: None, pause_us: 100, free: None };
+        let cannot = Answer { request: Request::Trim, number: 1, value: None, pause_us: 100, free: None, why: String::new() };
         (0..1000).for_each(|_| trims.push(1.0, &cannot));
         let mut finding = Finding::new(Class::Leak, "ram", "");
         trims.explain(1.0, 0.0, &mut finding);

@@ -7,9 +7,10 @@ from _thread import allocate_lock, get_ident
 from operator import length_hint
 from time import monotonic_ns
 
+from . import history
 from . import ring as rings
 from .facts import NONE, NOTHING, Facts
-from .requests import answer, collect
+from .requests import HISTORY, answer, collect
 from .ring import MANY, STEPS
 
 ON, STEP, BEGIN, END, FACTS, OFF, DEVICE, ANSWERED, LOSS, DEVICE_MORE = range(1, 11)
@@ -27,6 +28,7 @@ class Marks:
         self.counts = counts  # what is counted as a step, in words
         self.dead = False
         self.forked = False  # this process was, or has; what exec takes the place of does not count
+        self.history = "LOWTIDE_GPU_HISTORY" in os.environ  # is still to be begun
         self.reset("")
         os.register_at_fork(after_in_parent=self.forks, after_in_child=self.reset)
 
@@ -127,7 +129,7 @@ class Marks:
                 if self.facts.due(now * 1e-9):
                     taken = self.facts.take(False)
                 self.write(STEP, moment=(now, taken))
-                self.requests(ring)
+                self.requests(ring, True)
             self.stepped = (now, taken)
         except Exception as error:
             self.off(error)
@@ -175,16 +177,19 @@ class Marks:
             self.losses = (0.0, 0)
             ring.write(time.monotonic_ns(), LOSS, 0, "", 0, self.steps, rings.bits(total / count), NOTHING)
 
-    def requests(self, ring):
-        """Does what the recorder left a request for, once."""
+    def requests(self, ring, stepped=False):
+        """Does what the recorder left a request for, once. `stepped`: a step has just ended; what lives on a GPU is least then, and
+        can be compared from one to the next."""
         collect()
+        if self.history:
+            self.history = history.begin()
         request, kind = rings.REQUEST.unpack_from(ring.map, 256)
-        if request == self.answered:
+        if request == self.answered or (kind == HISTORY and not stepped):
             return
         self.answered = request
-        value, pause_ns, free = answer(kind)
+        value, pause_ns, free, why = answer(kind, ring.path() if kind == HISTORY else b"")
         rings.ANSWER.pack_into(ring.map, 272, request, value)
-        ring.write(time.monotonic_ns(), ANSWERED, kind & 255, "", 0, self.steps, value, (0, request, pause_ns, free, 0, 0, 0))
+        ring.write(time.monotonic_ns(), ANSWERED, kind & 255, why, 0, self.steps, value, (0, request, pause_ns, free, 0, 0, 0))
 
     def off(self, error):
         """Says why, and is silent from here on."""

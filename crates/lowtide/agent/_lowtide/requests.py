@@ -4,20 +4,28 @@ import mmap
 import os
 import time
 
+from . import history
 from .facts import structure
 
-SNAPSHOT, TRIM = 1, 2
+SNAPSHOT, TRIM, HISTORY = 1, 2, 3
 #: What malloc_trim takes, seconds per free block and per free byte (measured with glibc 2.36), and the most that is worth it.
 BLOCK_S, BYTE_S, MOST_S = 2.5e-6, 0.13e-9, 0.25
 
 snapshot = None  # the module, once it was needed
 
 
-def answer(kind):
-    """Does it: (what came of it, -1 where it cannot be done; nanoseconds that it took; bytes free in the C heap before it)."""
+def answer(kind, path=b""):
+    """Does it: (what came of it, -1 where it cannot be done; nanoseconds that it took; bytes free in the C heap before it; why it
+    cannot be done, where that is known)."""
     start = time.monotonic_ns()
-    value, free = trim() if kind == TRIM else (copy(), -1) if kind == SNAPSHOT else (-1, -1)
-    return value, time.monotonic_ns() - start, free
+    value, free, why = -1, -1, ""
+    if kind == TRIM:
+        value, free = trim()
+    elif kind == SNAPSHOT:
+        value = copy()
+    elif kind == HISTORY:
+        value, why = history.take(path)
+    return value, time.monotonic_ns() - start, free, why
 
 
 def copy():

@@ -7,6 +7,7 @@ All numbers are little-endian. Header, 4096 bytes:
    56 rank i32      60 local rank i32 (-1: none)      64 Python's version, 3 bytes      68 state u32: 1 on, 2 off
    72 role, 24 bytes      96 torch's version, 24 bytes      120 what counts as a step, or why it is off, 136 bytes
   256 request u64 and 264 its kind u32 (by the recorder)      272 answered u64 and 280 the answer i64 (by the process)
+  512 where a snapshot of GPU memory goes, 1024 bytes (by the recorder)
 
 then slots of 136 bytes, number n at place n modulo the number of slots. All times are CLOCK_MONOTONIC.
 """
@@ -119,6 +120,10 @@ class Ring:
     def says(self, text):
         """What is counted as a step, or why it is off: a slot has too little room for it."""
         self.map[120:256] = cut(text, 136).ljust(136, b"\0")
+
+    def path(self):
+        """Where the recorder wants a file."""
+        return self.map[512:1536].partition(b"\0")[0]
 
     def off(self, why):
         self.says(why)

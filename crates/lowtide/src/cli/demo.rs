@@ -131,6 +131,7 @@ pub fn demo(args: &Args) -> Result<u8, Failure> {
         command.extend([control.clone().into_os_string(), planted.word().into()]);
         gpu = GpuSource::Emulated(control);
     }
+    let agent = Agent::place().map(|agent| agent.with_gpu_history(args.gpu_emulated.is_some()));
     let settings = |pid| Settings {
         observers: vec![progress(args.seconds)],
         review_every_s: 1.0,
@@ -138,10 +139,11 @@ pub fn demo(args: &Args) -> Result<u8, Failure> {
         // Found again by `lowtide report`, and not in the user's way.
         record: Destination::state_folder(),
         looks: true,
+        gpu_history: args.gpu_emulated.is_some(),
         gpu,
         ..Settings::new(pid, Mode::Run, watching::masked(&command))
     };
-    let (status, verdict) = watch_command(&command, Agent::place(), settings, move |outcome| {
+    let (status, verdict) = watch_command(&command, agent, settings, move |outcome| {
         clear_progress();
         show(outcome.report, &output).map(Some)
     })?;

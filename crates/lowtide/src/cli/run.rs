@@ -33,6 +33,10 @@ pub struct Args {
     /// (malloc_trim: some milliseconds, told in the report), to know for sure
     #[arg(long, value_enum, value_name = "WHEN", default_value_t, hide_possible_values = true)]
     probe: Probe,
+    /// Have PyTorch note who asks for GPU memory; where it grows, the process writes two snapshots of its allocator at the ends of
+    /// steps, and the report names the line. They lie beside the recording
+    #[arg(long, conflicts_with = "no_agent")]
+    gpu_history: bool,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -56,12 +60,17 @@ pub fn run(args: Args) -> Result<u8, Failure> {
     let config = judging.config.clone();
     let observers = judging.observers(output.redact);
     let draws = output.draws();
-    let agent = if args.watch.no_agent { Err("steps and phases: --no-agent leaves them out".to_owned()) } else { Agent::place() };
+    let agent = if args.watch.no_agent {
+        Err("steps and phases: --no-agent leaves them out".to_owned())
+    } else {
+        Agent::place().map(|agent| agent.with_gpu_history(args.gpu_history))
+    };
     let settings = |pid| {
         let mut settings = args.watch.settings(pid, Mode::Run, command, &config);
         settings.observers = observers;
         settings.draw = draws;
         settings.probe = args.probe == Probe::Auto;
+        settings.gpu_history = args.gpu_history;
         settings
     };
     let (status, found) = watch_command(&args.command, agent, settings, move |outcome| finish::tell(outcome, &output, &judging))?;

@@ -16,7 +16,9 @@ use lowtide_ingest::snapshot::stack::Frame;
 use lowtide_ingest::snapshot::sums::{self, Line};
 use lowtide_ingest::snapshot::timeline::Trace;
 use lowtide_ingest::snapshot::{self, Snapshot};
-use lowtide_model::{Bytes, Finding, Report, Seconds, Site, SnapshotLine, Verdict};
+use lowtide_model::{
+    AllocatedGrown, Bytes, Finding, LineGrown, MOST_LINES as MOST_LINES_GROWN, Report, Seconds, Site, SnapshotLine, Verdict,
+};
 
 use crate::explain::explain;
 use crate::input::Judged;
@@ -232,6 +234,37 @@ fn text_of(frame: &Frame<'_>) -> Option<String> {
     let source = (size <= SOURCE).then(|| std::fs::read_to_string(path).ok())??;
     let line = source.lines().nth(frame.line as usize - 1)?;
     Some(line.trim().chars().take(300).collect())
+}
+
+/// What became more on each device between two snapshots of one process, by the line that asked for it; without times.
+///
+/// # Errors
+/// The file that cannot be read, and why.
+pub fn grown(files: &[std::path::PathBuf; 2]) -> Result<Vec<AllocatedGrown>, String> {
+    let read = |path: &std::path::PathBuf| {
+        let file = File::open(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        snapshot::read(file).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let (before, after) = (read(&files[0])?, read(&files[1])?);
+    let of = |device: u32| {
+        let lines = |snapshot| sums::by_line(snapshot, &sums::live(snapshot, device));
+        let (before, after) = (lines(&before), lines(&after));
+        let changes = sums::changes(&before, &after);
+        let line = |change: &sums::Change<'_>| LineGrown {
+            site: change.site.as_ref().and_then(site),
+            function: change.site.as_ref().map_or_else(String::new, |site| clean(site.name)),
+            bytes: change.bytes(),
+            blocks: change.blocks(),
+        };
+        AllocatedGrown {
+            device,
+            seconds: 0.0,
+            bytes: changes.iter().map(sums::Change::bytes).fold(0, i64::saturating_add),
+            lines: changes.iter().filter(|change| change.bytes() > 0).take(MOST_LINES_GROWN).map(line).collect(),
+            files: Vec::new(),
+        }
+    };
+    Ok(after.devices().into_iter().take(MOST_DEVICES).map(of).collect())
 }
 
 /// What a report says of a line.

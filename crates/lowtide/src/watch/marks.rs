@@ -1,6 +1,7 @@
 //! Marks from inside the run's processes: whose they are, when they were by our clock, and how many of them are kept.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use lowtide_marks::{AskError, RawMark, Rings};
 use lowtide_model::{Event, Mark, MarkKind, ProcId, Request, Role};
@@ -78,9 +79,21 @@ impl Marks {
         Ok(())
     }
 
+    /// The same for what it is to write to a new file.
+    pub fn ask_for_file(&mut self, pid: u32, request: Request, file: &Path) -> Result<(), AskError> {
+        let number = self.rings.ask_for_file(pid, request, file)?;
+        self.asked.insert(pid, number);
+        Ok(())
+    }
+
     /// Whether a process can be asked for a copy of itself, which is known here by the pid that it has itself.
     pub fn is_reachable(&self, pid: u32) -> bool {
-        self.rings.is_reachable(pid) && !self.asked.contains_key(&pid)
+        self.rings.is_reachable(pid) && !self.is_asked(pid)
+    }
+
+    /// Whether a process was asked for something and has not answered yet: another request would take the place of that one.
+    pub fn is_asked(&self, pid: u32) -> bool {
+        self.asked.contains_key(&pid)
     }
 
     /// Takes note of who is who.
@@ -352,7 +365,14 @@ mod tests {
     fn only_what_was_asked_for_is_an_answer() {
         let mut marks = listening();
         let answer =
-            MarkKind::Answer(Answer { request: Request::Trim, number: 1, value: Some(1 << 30), pause_us: 5, free: None });
+            MarkKind::Answer(Answer {
+                request: Request::Trim,
+                number: 1,
+                value: Some(1 << 30),
+                pause_us: 5,
+                free: None,
+                why: String::new(),
+            });
         assert_eq!(marks.keep(raw(1, answer.clone()), false), None, "nobody asked");
         assert!(marks.ask(7, Request::Trim).is_err(), "it has no ring");
         marks.asked.insert(7, 1);

@@ -7,6 +7,7 @@
 mod budget;
 mod clock;
 mod guard;
+mod history;
 mod looks;
 mod marks;
 mod notices;
@@ -27,6 +28,7 @@ use lowtide_report::{Curve, Gather};
 use clock::{Clock, Schedule};
 pub use guard::be_brief_about_panics;
 use guard::guarded;
+use history::History;
 use looks::{Around, Looks};
 use marks::Marks;
 use notices::Notices;
@@ -71,6 +73,8 @@ pub struct Settings {
     pub probe: bool,
     /// Look into a process that is likely to leak, to say who holds what grows.
     pub looks: bool,
+    /// Have a process whose GPU memory grows write snapshots of PyTorch's allocator, to name the line that asks for it.
+    pub gpu_history: bool,
     /// Where GPUs are looked for.
     pub gpu: GpuSource,
     /// Looks at the live report.
@@ -97,6 +101,7 @@ impl Settings {
             marks: None,
             probe: false,
             looks: false,
+            gpu_history: false,
             gpu: GpuSource::default(),
             observers: Vec::new(),
             review_every_s: REVIEW_EVERY_S,
@@ -130,6 +135,7 @@ pub struct Watch {
     notices: Notices,
     probe: Probe,
     looks: Option<Looks>,
+    history: Option<History>,
     reviewed_s: f64,
     cost_noted_s: f64,
     verdict: Option<Verdict>,
@@ -171,9 +177,11 @@ impl Watch {
         };
         let looks = settings.looks.then(|| Looks::new(folder.clone()));
         let destination = std::mem::replace(&mut settings.record, Destination::Nowhere);
+        let recorder = Recorder::open(destination, &info);
+        let history = settings.gpu_history.then(|| History::new(recorder.path()));
         let mut watch = Self {
             schedule: Schedule::new(settings.interval_s),
-            recorder: Recorder::open(destination, &info),
+            recorder,
             marks: folder.map(|folder| Marks::new(folder, clock.start_ns())),
             heard_s: 0.0,
             curve: settings.draw.then(Gather::default),
@@ -184,6 +192,7 @@ impl Watch {
             notices: Notices::default(),
             probe: Probe::default(),
             looks,
+            history,
             reviewed_s: 0.0,
             cost_noted_s: 0.0,
             verdict: None,
@@ -242,6 +251,7 @@ impl Watch {
             self.collect(now_s);
         }
         self.look(now_s);
+        self.take_history(now_s, false);
         if now_s - self.cost_noted_s >= COST_EVERY_S {
             self.note_cost(now_s);
         }
@@ -274,6 +284,7 @@ impl Watch {
         let now_s = self.clock.now_s();
         self.hear(true);
         self.finish_looks(now_s);
+        self.take_history(now_s, true);
         if let Some(why) = self.marks.as_ref().and_then(|marks| marks.unseen().or_else(|| marks.missing())) {
             self.note(now_s, NoteKind::Unavailable, why);
         }
@@ -392,6 +403,9 @@ impl Watch {
         if let Some(looks) = &mut self.looks {
             looks.review(&report, suspicion);
         }
+        if let Some(history) = &mut self.history {
+            history.review(&report);
+        }
         if self.settings.probe {
             self.ask(now_s, &report);
         }
@@ -417,9 +431,14 @@ impl Watch {
         self.tell(now_s, told);
     }
 
-    /// What a process has answered may be a copy of itself.
+    /// What a process has answered may be a copy of itself, or that it wrote a file.
     fn answered(&mut self, event: &Event) {
-        let (now_s, collector) = (self.clock.now_s(), self.collector.as_mut());
+        let now_s = self.clock.now_s();
+        if let Some(history) = &mut self.history {
+            let told = guarded(|| history.answered(event));
+            self.tell_history(now_s, told);
+        }
+        let collector = self.collector.as_mut();
         let Some(looks) = &mut self.looks else { return };
         let told = guarded(|| looks.answered(event, now_s, collector));
         self.tell(now_s, told);
@@ -435,13 +454,31 @@ impl Watch {
         }
     }
 
+    /// Goes on with snapshots of GPU memory, or asks for one.
+    fn take_history(&mut self, now_s: f64, last: bool) {
+        let Some(history) = &mut self.history else { return };
+        let marks = self.marks.as_mut();
+        let told = guarded(|| if last { history.finish(now_s) } else { history.go_on(now_s, marks) });
+        self.tell_history(now_s, told);
+    }
+
+    fn tell_history(&mut self, now_s: f64, told: Result<Vec<Event>, String>) {
+        match told {
+            Ok(events) => events.iter().for_each(|event| self.push(event)),
+            Err(text) => {
+                self.history = None;
+                self.note(now_s, NoteKind::Unavailable, format!("who asks for GPU memory: it failed inside lowtide ({text})"));
+            }
+        }
+    }
+
     /// Asks a process that grows by holes to give them back.
     fn ask(&mut self, now_s: f64, report: &Report) {
         if self.looks.as_ref().is_some_and(Looks::waits) {
             return;
         }
         let Some(marks) = &mut self.marks else { return };
-        let Some(pid) = self.probe.wish(report) else { return };
+        let Some(pid) = self.probe.wish(report, |pid| marks.is_asked(pid)) else { return };
         if let Err(error) = marks.ask(pid, Request::Trim) {
             self.note(now_s, NoteKind::Unavailable, format!("malloc_trim, which would tell holes for sure: {error}"));
         }

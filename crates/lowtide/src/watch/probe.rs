@@ -19,15 +19,15 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Whom to ask by this report of the run so far. Each comes once.
-    pub fn wish(&mut self, report: &Report) -> Option<u32> {
+    /// Whom to ask by this report of the run so far. Each comes once. `waits`: who was asked for something else and has not answered.
+    pub fn wish(&mut self, report: &Report, waits: impl Fn(u32) -> bool) -> Option<u32> {
         if report.verdict != Verdict::Leak || self.asked.len() >= MOST {
             return None;
         }
         let growing = report.findings.iter().filter(|f| f.class.grows() && f.kind == Some(Kind::AllocatorHoles));
         let mut pids = growing.filter_map(|finding| finding.process.as_ref()).map(|process| process.pid);
         // Without a pid it is of a role.
-        let pid = pids.find(|pid| *pid != 0 && !self.asked.contains(pid))?;
+        let pid = pids.find(|pid| *pid != 0 && !self.asked.contains(pid) && !waits(*pid))?;
         self.asked.insert(pid);
         Some(pid)
     }
@@ -51,9 +51,11 @@ mod tests {
             report
         };
         let mut probe = Probe::default();
-        assert_eq!(probe.wish(&growing(Kind::Anonymous, Verdict::Leak)), None);
-        assert_eq!(probe.wish(&growing(Kind::AllocatorHoles, Verdict::LikelyLeak)), None);
-        assert_eq!(probe.wish(&growing(Kind::AllocatorHoles, Verdict::Leak)), Some(7));
-        assert_eq!(probe.wish(&growing(Kind::AllocatorHoles, Verdict::Leak)), None);
+        let free = |_| false;
+        assert_eq!(probe.wish(&growing(Kind::Anonymous, Verdict::Leak), free), None);
+        assert_eq!(probe.wish(&growing(Kind::AllocatorHoles, Verdict::LikelyLeak), free), None);
+        assert_eq!(probe.wish(&growing(Kind::AllocatorHoles, Verdict::Leak), |pid| pid == 7), None, "it waits for something else");
+        assert_eq!(probe.wish(&growing(Kind::AllocatorHoles, Verdict::Leak), free), Some(7));
+        assert_eq!(probe.wish(&growing(Kind::AllocatorHoles, Verdict::Leak), free), None);
     }
 }

@@ -2,7 +2,7 @@
 
 #![cfg_attr(not(all(feature = "sqlite", feature = "parquet")), allow(dead_code))]
 
-use lowtide_model::{HolderGrown, Look, ObjectGrown, PartGrown, Sort};
+use lowtide_model::{HolderGrown, LineGrown, Look, ObjectGrown, PartGrown, Site, Sort};
 
 use super::table::{Table, Value, table, word};
 
@@ -20,7 +20,8 @@ table! {
 }
 
 table! {
-    /// What had grown between a look and the first one: parts of the memory, holders, and the objects that a holder has more.
+    /// What had grown between a look and the first one: parts of the memory, holders, and the objects that a holder has more; or,
+    /// by the history of PyTorch's allocator, lines that asked for what is in use.
     GROWN "grown", grown_row(look: &Look, what: &What) {
         t_s: Real = look.t_s,
         process_index: Integer = look.id.0,
@@ -32,13 +33,13 @@ table! {
         type: Text = what.object.map(|object| object.kind.as_str()).or(what.holder.map(|holder| holder.kind.as_str())),
         length_before: Integer = what.holder.and_then(|holder| holder.len).map(|len| len[0]),
         length: Integer = what.holder.and_then(|holder| holder.len).map(|len| len[1]),
-        file: Text = what.holder.and_then(|holder| Some(holder.site.as_ref()?.file.as_str())),
-        line: Integer = what.holder.and_then(|holder| Some(holder.site.as_ref()?.line)),
-        code: Text = what.holder.and_then(|holder| Some(holder.site.as_ref()?.text.as_str())),
+        file: Text = what.site().map(|site| site.file.as_str()),
+        line: Integer = what.site().map(|site| site.line),
+        code: Text = what.site().map(|site| site.text.as_str()),
         why: Text = what.holder.map(|holder| holder.why.as_str()),
         bounded: Integer = what.holder.map(|holder| holder.bounded),
         cause: Text = what.holder.map(|holder| holder.cause.as_str()),
-        count: Integer = what.object.map(|object| signed(object.count_delta)),
+        count: Integer = what.object.map(|object| object.count_delta).or(what.line.map(|line| line.blocks)).map(signed),
         dtype: Text = what.object.map(|object| object.dtype.as_str()),
         device: Text = what.object.map(|object| object.device.as_str()),
         grad_fn: Integer = what.object.map(|object| object.grad_fn),
@@ -54,16 +55,26 @@ pub(super) struct What<'a> {
     part: Option<&'a PartGrown>,
     holder: Option<&'a HolderGrown>,
     object: Option<&'a ObjectGrown>,
+    line: Option<&'a LineGrown>,
+}
+
+impl What<'_> {
+    fn site(&self) -> Option<&Site> {
+        self.holder.and_then(|holder| holder.site.as_ref()).or(self.line.and_then(|line| line.site.as_ref()))
+    }
 }
 
 /// All rows of [`GROWN`] that a look makes.
 pub(super) fn look_rows(look: &Look) -> Vec<[Value; GROWN.columns.len()]> {
-    let Some(grown) = &look.grown else { return Vec::new() };
     let mut rows: Vec<What> = Vec::new();
-    for part in &grown.parts {
+    for line in look.allocated.iter().flat_map(|grown| &grown.lines) {
+        rows.push(What { what: "line", name: &line.function, bytes: line.bytes, line: Some(line), ..What::default() });
+    }
+    let parts = look.grown.iter().flat_map(|grown| &grown.parts);
+    for part in parts {
         rows.push(What { what: "part", name: &part.name, bytes: part.bytes, part: Some(part), ..What::default() });
     }
-    for one in &grown.holders {
+    for one in look.grown.iter().flat_map(|grown| &grown.holders) {
         rows.push(What { what: "holder", name: &one.name, bytes: one.bytes, holder: Some(one), ..What::default() });
         rows.extend(one.objects.iter().map(|object| What {
             what: "objects",

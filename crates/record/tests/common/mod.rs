@@ -7,7 +7,7 @@ use lowtide_model::{
     Role, Rollup, RunEnd, RunInfo, Signal, SystemSample, Tick, WatchCost,
 };
 use lowtide_model::{Gpu, GpuDriver, GpuId, GpuSample, GpuUser, GpuUserId, GpuUserSample};
-use lowtide_model::{Grown, HolderGrown, Look, ObjectGrown, PartGrown, Site, Sort};
+use lowtide_model::{AllocatedGrown, Grown, HolderGrown, LineGrown, Look, ObjectGrown, PartGrown, Site, Sort};
 use proptest::prelude::*;
 
 pub fn start() -> Event {
@@ -192,9 +192,14 @@ fn any_look() -> impl Strategy<Value = Event> {
             bounded: copied,
             ..HolderGrown::default()
         };
+        let (holder_site, name_again) = (holder.site.clone(), name.clone());
         let parts = vec![PartGrown { name, sort: Sort::Native, bytes }];
         let grown = Grown { seconds: us as f64 / 1e6, total: bytes, parts, holders: vec![holder] };
-        Event::Look(Look { t_s, id: ProcId(id), copied, pause_us, objects, grown: (us % 2 == 0).then_some(grown) })
+        let line = LineGrown { site: holder_site, function: name_again.clone(), bytes, blocks: 3 };
+        let files = vec![name_again];
+        let allocated = AllocatedGrown { device: id, seconds: grown.seconds, bytes, lines: vec![line], files };
+        let (grown, allocated) = if us % 2 == 0 { (Some(grown), Vec::new()) } else { (None, vec![allocated]) };
+        Event::Look(Look { t_s, id: ProcId(id), copied, pause_us, objects, grown, allocated })
     })
 }
 

@@ -155,6 +155,7 @@ impl Gather {
                     let what = match answer.request {
                         lowtide_model::Request::Snapshot => "copied itself to be looked at",
                         lowtide_model::Request::Trim => "gave free memory back",
+                        lowtide_model::Request::History => "wrote a snapshot of its GPU memory",
                     };
                     let ms = answer.pause_us as f64 * 1e-3;
                     self.stop(mark.id, mark.t_s - ms * 1e-3, what, ms);

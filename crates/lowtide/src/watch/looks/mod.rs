@@ -347,7 +347,7 @@ impl Looks {
 /// A look that told nothing but what it cost.
 fn look(due: &Due, t_s: f64, copied: Option<u64>, pause: Duration) -> Look {
     let pause_us = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
-    Look { t_s, id: due.id, copied: copied.is_some(), pause_us, objects: 0, grown: None }
+    Look { t_s, id: due.id, copied: copied.is_some(), pause_us, objects: 0, grown: None, allocated: Vec::new() }
 }
 
 fn told(due: &Due, t_s: f64, why: &str) -> Event {
