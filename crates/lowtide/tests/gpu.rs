@@ -166,7 +166,9 @@ fn snapshots_lie_beside_the_recording_and_never_where_the_program_works() {
     let (folder, works) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let gpus = FakeGpus::new("driver 550.54\ncard 0 total=17179869184 name=Fake_H100\n");
     let mut command = common::lowtide(works.path());
-    command.args(["run", "--interval", "0.2", "--census", "off", "--gpu-history", "--record"]).arg(folder.path().join("a.lowtide"));
+    command
+        .args(["run", "--interval", "0.2", "--census", "off", "--gpu-history", "--record"])
+        .arg(folder.path().join("a.lowtide"));
     command.arg("--").arg(python).arg(concat!(env!("CARGO_MANIFEST_DIR"), "/demo/train_gpu_emulated.py"));
     command.arg("30").arg(gpus.file()).arg("leak");
     with_driver(&mut command, &gpus);

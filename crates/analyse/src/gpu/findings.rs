@@ -310,9 +310,8 @@ fn others(run: &Analyser) -> Vec<Finding> {
         let has = user.last.map_or("is there, too".to_owned(), |used| format!("has {} of it", Bytes(used)));
         let growing = if grows.grows() { format!(" and grows by {}/s", Rate(grows.rate)) } else { String::new() };
         let full = card.last.filter(|last| grows.grows() && last.total > 0);
-        let full = full.map_or(String::new(), |last| {
-            format!(", which fills the card in {}", Seconds(last.free as f64 / grows.rate))
-        });
+        let full =
+            full.map_or(String::new(), |last| format!(", which fills the card in {}", Seconds(last.free as f64 / grows.rate)));
         let text = format!("{}: {name} (pid {}), {has}{growing}{full}; it is none of this run", card.gpu.resource, user.who.pid);
         let mut finding = Finding::new(Class::Overhead, &card.gpu.resource, text);
         finding.bytes = user.last;

@@ -1,9 +1,9 @@
 //! Made-up runs: what the driver and PyTorch's allocator say, second by second, and the verdict on it.
 
 use lowtide_model::{
-    Class, DeviceFacts, Event, ExitStatus, Finding, Gpu, GpuDriver, GpuId, GpuSample, GpuUser, GpuUserId, GpuUserSample, Grown,
-    HolderGrown, InnerFacts, Kind, Look, Mark, MarkKind, Mode, ProcId, ProcSample, Process, Report, Role, RunEnd, RunInfo, Scope,
-    ScopeMark, Signal, Tick, Verdict,
+    AllocatedGrown, Class, DeviceFacts, Event, ExitStatus, Finding, Gpu, GpuDriver, GpuId, GpuSample, GpuUser, GpuUserId,
+    GpuUserSample, Grown, HolderGrown, InnerFacts, Kind, LineGrown, Look, Mark, MarkKind, Mode, ProcId, ProcSample, Process,
+    Report, Role, RunEnd, RunInfo, Scope, ScopeMark, Signal, Site, Tick, Verdict,
 };
 
 use crate::Analyser;
@@ -358,11 +358,52 @@ fn who_holds_the_tensors_is_named_by_looks() {
     let holder = |name: &str, elsewhere| HolderGrown { name: name.into(), bytes: elsewhere, elsewhere, ..HolderGrown::default() };
     let holders = vec![HolderGrown { bytes, ..holder("log", 0) }, holder("trainer.outputs", bytes)];
     let grown = Grown { seconds: 30.0, total: bytes, parts: Vec::new(), holders };
-    let look = Look { t_s: 119.0, id: ProcId(0), copied: false, pause_us: 1, objects: 10, grown: Some(grown), allocated: Vec::new() };
+    let look =
+        Look { t_s: 119.0, id: ProcId(0), copied: false, pause_us: 1, objects: 10, grown: Some(grown), allocated: Vec::new() };
     events.push(Event::Look(look));
     let report = judged(&events);
     let finding = only(&report);
     let held = finding.holder.as_ref().expect("a holder");
     assert_eq!((finding.kind, held.name.as_str(), held.bytes_delta), (Some(Kind::GpuAllocated), "trainer.outputs", bytes));
     assert_eq!(finding.resource, "gpu0", "no driver tells of the card, PyTorch of its number");
+}
+
+/// What grows by 20 MiB a second, by the allocator's history of 30 seconds.
+fn by_history(device: u32, mib: i64, looked: bool) -> Finding {
+    let mut events = start();
+    for t in 0..120_u64 {
+        let grown = t * 20 * MIB;
+        events.push(mark(t as f64, MarkKind::Step, &Second { allocated: GIB + grown, reserved: 2 * GIB + grown, ..steady() }));
+        events.push(Event::Tick(tick(t as f64 + 0.5)));
+    }
+    let at = |line| Site { file: "/src/train.py".to_owned(), line, column: None, text: String::new() };
+    let look = |grown, allocated| Look { t_s: 100.0, id: ProcId(0), copied: true, pause_us: 2500, objects: 0, grown, allocated };
+    if looked {
+        let bytes = (30 * 20 * MIB) as i64;
+        let holder = HolderGrown { name: "kept".into(), bytes, elsewhere: bytes, site: Some(at(90)), ..HolderGrown::default() };
+        let grown = Grown { seconds: 30.0, total: bytes, parts: Vec::new(), holders: vec![holder] };
+        events.push(Event::Look(look(Some(grown), Vec::new())));
+    }
+    let bytes = mib * MIB as i64;
+    let line = LineGrown { site: Some(at(55)), function: "step".to_owned(), bytes, blocks: 300 };
+    let lines = vec![LineGrown { bytes: MIB as i64, ..LineGrown::default() }, line];
+    let grown = AllocatedGrown { device, seconds: 30.0, bytes: bytes + MIB as i64, lines, files: Vec::new() };
+    events.push(Event::Look(look(None, vec![grown])));
+    only(&judged(&events)).clone()
+}
+
+#[test]
+fn who_asks_for_the_tensors_is_named_by_the_allocators_history() {
+    let named = by_history(0, 594, false);
+    assert_eq!(named.site.as_ref().map(|site| site.line), Some(55));
+    let said = "two snapshots of PyTorch's allocator 30 s apart, which held it up for 2.5 ms in all: 595 MiB more, 99 % of what became more \
+                in that time";
+    assert_eq!(named.evidence[1], said);
+    assert_eq!(named.evidence[2], "594 MiB of it in 300 blocks were asked for by train.py:55 in step()");
+    assert_eq!(named.objects[0].count_delta, 300);
+    assert_eq!(by_history(1, 594, false).site, None, "another device's");
+    assert_eq!(by_history(0, 100, false).site, None, "too little of it to be the reason");
+    let held = by_history(0, 594, true);
+    assert_eq!(held.site.map(|site| site.line), Some(90), "the line that keeps it matters more");
+    assert!(held.evidence.iter().any(|said| said.contains("train.py:55")), "{:#?}", held.evidence);
 }

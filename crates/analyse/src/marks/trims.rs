@@ -74,15 +74,14 @@ mod tests {
     /// 100 s after growth of a MiB per second began.
     fn explained(given: u64, free: u64) -> Finding {
         let mut trims = Trims::default();
-        let answer =
-            Answer {
-                request: Request::Trim,
-                number: 1,
-                value: Some(given * MIB),
-                pause_us: 4100,
-                free: Some(free * MIB),
-                why: String::new(),
-            };
+        let answer = Answer {
+            request: Request::Trim,
+            number: 1,
+            value: Some(given * MIB),
+            pause_us: 4100,
+            free: Some(free * MIB),
+            why: String::new(),
+        };
         trims.push(110.0, &answer);
         let mut finding = Finding::new(Class::Leak, "ram", "");
         trims.explain(MIB as f64, 10.0, &mut finding);

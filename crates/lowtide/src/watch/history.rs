@@ -94,7 +94,8 @@ impl History {
         let mut told = self.read();
         let Some(marks) = marks else { return told };
         let due = |subject: &Subject| {
-            let next_s = subject.taken.last().map_or(0.0, |last| last.t_s + subject.apart_s.max((PART * last.t_s).min(LONG_EPOCH_S)));
+            let next_s =
+                subject.taken.last().map_or(0.0, |last| last.t_s + subject.apart_s.max((PART * last.t_s).min(LONG_EPOCH_S)));
             !subject.done && subject.asked.is_none() && now_s >= next_s && !marks.is_asked(subject.pid)
         };
         let Some(id) = self.subjects.iter().find(|(_, subject)| due(subject)).map(|(id, _)| *id) else { return told };

@@ -364,15 +364,14 @@ mod tests {
     #[test]
     fn only_what_was_asked_for_is_an_answer() {
         let mut marks = listening();
-        let answer =
-            MarkKind::Answer(Answer {
-                request: Request::Trim,
-                number: 1,
-                value: Some(1 << 30),
-                pause_us: 5,
-                free: None,
-                why: String::new(),
-            });
+        let answer = MarkKind::Answer(Answer {
+            request: Request::Trim,
+            number: 1,
+            value: Some(1 << 30),
+            pause_us: 5,
+            free: None,
+            why: String::new(),
+        });
         assert_eq!(marks.keep(raw(1, answer.clone()), false), None, "nobody asked");
         assert!(marks.ask(7, Request::Trim).is_err(), "it has no ring");
         marks.asked.insert(7, 1);

@@ -54,7 +54,11 @@ mod tests {
         let free = |_| false;
         assert_eq!(probe.wish(&growing(Kind::Anonymous, Verdict::Leak), free), None);
         assert_eq!(probe.wish(&growing(Kind::AllocatorHoles, Verdict::LikelyLeak), free), None);
-        assert_eq!(probe.wish(&growing(Kind::AllocatorHoles, Verdict::Leak), |pid| pid == 7), None, "it waits for something else");
+        assert_eq!(
+            probe.wish(&growing(Kind::AllocatorHoles, Verdict::Leak), |pid| pid == 7),
+            None,
+            "it waits for something else"
+        );
         assert_eq!(probe.wish(&growing(Kind::AllocatorHoles, Verdict::Leak), free), Some(7));
         assert_eq!(probe.wish(&growing(Kind::AllocatorHoles, Verdict::Leak), free), None);
     }

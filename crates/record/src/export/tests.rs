@@ -57,7 +57,15 @@ fn run() -> Vec<Event> {
     };
     let parts = vec![PartGrown { name: "native heap".into(), sort: Sort::Native, bytes: -2 }];
     for grown in [None, Some(Grown { seconds: 8.0, total: 11, parts, holders: vec![holder] })] {
-        events.push(Event::Look(Look { t_s: 6.0, id: ProcId(0), copied: true, pause_us: 70, objects: 100, grown, allocated: Vec::new() }));
+        events.push(Event::Look(Look {
+            t_s: 6.0,
+            id: ProcId(0),
+            copied: true,
+            pause_us: 70,
+            objects: 100,
+            grown,
+            allocated: Vec::new(),
+        }));
     }
     events.push(Event::Exit(Exit { id: ProcId(1), t_s: 99.0 }));
     events.push(end(100.0));

@@ -2,12 +2,12 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
+use lowtide_model::{AllocatedGrown, Grown, HolderGrown, LineGrown, Look, ObjectGrown, PartGrown, Site, Sort};
 use lowtide_model::{
     Cgroup, CgroupId, CgroupSample, CgroupVersion, Event, Exit, ExitStatus, Mode, Note, NoteKind, ProcId, ProcSample, Process,
     Role, Rollup, RunEnd, RunInfo, Signal, SystemSample, Tick, WatchCost,
 };
 use lowtide_model::{Gpu, GpuDriver, GpuId, GpuSample, GpuUser, GpuUserId, GpuUserSample};
-use lowtide_model::{AllocatedGrown, Grown, HolderGrown, LineGrown, Look, ObjectGrown, PartGrown, Site, Sort};
 use proptest::prelude::*;
 
 pub fn start() -> Event {
