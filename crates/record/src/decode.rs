@@ -134,6 +134,7 @@ impl Frames {
 
 /// What a frame means.
 #[derive(Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "there is one at a time, and nearly all are events")]
 pub(crate) enum Meaning {
     /// An event.
     Event(Event),
