@@ -319,7 +319,9 @@ impl Collector {
         let member =
             |(pid, process): (u32, &Announced)| gpu::Member { pid, id: process.id, visible: process.facts.visible_gpus.clone() };
         let members: Vec<gpu::Member> = self.members.announced().map(member).collect();
-        self.gpus.tick(now_s, &self.root, &members, &mut self.scratch, out)
+        let ticked = self.gpus.tick(now_s, &self.root, &members, &mut self.scratch, out);
+        self.spent_elsewhere(ticked.cpu_s);
+        (ticked.gpus, ticked.users)
     }
 
     fn read_rollups(&mut self, now_s: f64, first_s: f64, spent_s: f64, samples: &mut [ProcSample], out: &mut Vec<Event>) {

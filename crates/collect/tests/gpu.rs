@@ -152,6 +152,26 @@ fn a_slow_driver_is_asked_less_often() {
 }
 
 #[test]
+fn a_driver_that_hangs_keeps_nothing_else_from_being_measured() {
+    let root = FakeRoot::new();
+    trainer(&root);
+    let gpus = FakeGpus::new("slow 2500\ncard 0 total=1000 used=1\n");
+    let mut watch = emulated(&root, &gpus);
+    watch.tick_at(1.0);
+    assert_eq!((last(&watch).gpus.len(), last(&watch).procs.len()), (0, 1));
+    watch.tick_at(2.0);
+    let told = || notes(&watch, NoteKind::Unavailable).into_iter().filter(|text| text.contains("did not answer")).count();
+    assert_eq!(told(), 1, "once");
+    gpus.set("card 0 total=1000 used=1\n");
+    let mut t_s = 1000.0;
+    while last(&watch).gpus.is_empty() {
+        t_s += 1000.0;
+        watch.tick_at(t_s);
+    }
+    assert_eq!(last(&watch).gpus[0].used, 1, "it answers again");
+}
+
+#[test]
 fn without_a_driver_it_says_which_one_was_not_found() {
     let root = FakeRoot::new();
     trainer(&root);
@@ -184,6 +204,11 @@ fn drm_drivers_tell_by_sysfs_and_fdinfo() {
     descriptor(3, "/dev/dri/renderD128", amd);
     descriptor(4, "/dev/dri/renderD128", amd);
     descriptor(5, "/dev/dri/renderD129", "drm-client-id: 9\ndrm-pdev: 0000:05:00.0\ndrm-resident-vram0: 5 MiB\n");
+    // What ROCm has, which this kernel does not count among its clients.
+    root.write("sys/class/kfd/kfd/topology/nodes/0/gpu_id", "0\n");
+    root.write("sys/class/kfd/kfd/topology/nodes/1/gpu_id", "51140\n");
+    root.write("sys/class/kfd/kfd/topology/nodes/1/properties", "simd_count 304\nlocation_id 768\ndomain 0\n");
+    root.write("sys/class/kfd/kfd/proc/100/vram_51140", "7340032\n");
     descriptor(6, "/tmp/x", "drm-client-id: 8\ndrm-pdev: 0000:03:00.0\ndrm-memory-vram: 99 MiB\n");
     let mut watch = watch(&root, GpuSource::Machine);
     watch.tick_at(1.0);
@@ -192,7 +217,11 @@ fn drm_drivers_tell_by_sysfs_and_fdinfo() {
     let tick = last(&watch);
     assert_eq!((tick.gpus[0].total, tick.gpus[0].used), (17_163_091_968, GIB));
     assert_eq!((tick.gpus[1].total, tick.gpus[1].used), (0, mib(5)), "what the run has is all that can be said");
-    assert_eq!(tick.gpu_users.iter().map(|user| user.used).collect::<Vec<_>>(), [Some(mib(2)), Some(mib(5))], "each client once");
+    assert_eq!(
+        tick.gpu_users.iter().map(|user| user.used).collect::<Vec<_>>(),
+        [Some(mib(7)), Some(mib(5))],
+        "the larger of the two"
+    );
     root.remove_path("sys/class/drm/card1");
     watch.tick_at(60.0);
     assert!(notes(&watch, NoteKind::Unavailable).iter().any(|text| text.starts_with("gpu0:")));

@@ -81,6 +81,15 @@ pub struct Gpus {
     pub users: BTreeMap<GpuUserId, User>,
     /// By process and number of the device as that process counts.
     pub inner: BTreeMap<(ProcId, u32), Inner>,
+    /// Which card each of these is, and who it is there; worked out anew when somebody comes.
+    places: Option<BTreeMap<(ProcId, u32), Place>>,
+}
+
+/// Where a device of a process is, as far as that is known.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    gpu: Option<GpuId>,
+    user: Option<GpuUserId>,
 }
 
 impl Gpus {
@@ -89,6 +98,7 @@ impl Gpus {
         if self.cards.len() < MOST {
             let new = || Card { gpu: gpu.clone(), last: None, used: Pyramid::default(), beyond: Pyramid::default() };
             self.cards.entry(gpu.id).or_insert_with(new);
+            self.places = None;
         }
     }
 
@@ -97,6 +107,7 @@ impl Gpus {
         if self.users.len() < MOST || self.users.contains_key(&user.id) {
             let new = || User { who: user.clone(), used: Pyramid::default(), last: None, last_s: 0.0 };
             self.users.entry(user.id).or_insert_with(new).who = user.clone();
+            self.places = None;
         }
     }
 
@@ -109,8 +120,16 @@ impl Gpus {
                 user.used.push(tick.t_s, used as f64);
             }
         }
+        let places = self.places.take().unwrap_or_else(|| self.work_out());
+        let mut held: BTreeMap<GpuId, u64> = BTreeMap::new();
+        for (key, inner) in &self.inner {
+            if let Some(gpu) = places.get(key).and_then(|place| place.gpu) {
+                let held = held.entry(gpu).or_default();
+                *held = held.saturating_add(inner.last.reserved);
+            }
+        }
         for sample in &tick.gpus {
-            let held: u64 = self.inner_on(sample.id).map(|(_, inner)| inner.last.reserved).fold(0, u64::saturating_add);
+            let held = held.get(&sample.id).copied().unwrap_or(0);
             if let Some(card) = self.cards.get_mut(&sample.id) {
                 card.last = Some(*sample);
                 card.used.push(tick.t_s, sample.used as f64);
@@ -119,20 +138,22 @@ impl Gpus {
                 }
             }
         }
-        // A read that was left out says nothing.
-        if tick.gpus.is_empty() && tick.gpu_users.is_empty() {
-            return;
-        }
-        let of_driver = |(process, device): (ProcId, u32)| {
-            let user = self.user_of(process, device)?;
-            if user.last_s < tick.t_s { None } else { user.last }
-        };
-        let used: Vec<_> = self.inner.keys().map(|key| (*key, of_driver(*key))).collect();
-        for (key, used) in used {
-            if let (Some(inner), Some(used)) = (self.inner.get_mut(&key), used) {
+        for (key, inner) in &mut self.inner {
+            let user = places.get(key).and_then(|place| self.users.get(&place.user?));
+            // A read that was left out says nothing.
+            if let Some(used) = user.filter(|user| user.last_s >= tick.t_s).and_then(|user| user.last) {
                 inner.outside.push(tick.t_s, used.saturating_sub(inner.last.reserved) as f64);
             }
         }
+        self.places = Some(places);
+    }
+
+    fn work_out(&self) -> BTreeMap<(ProcId, u32), Place> {
+        let place = |(process, device): (ProcId, u32)| Place {
+            gpu: self.card_of(process, device).map(|card| card.gpu.id),
+            user: self.user_of(process, device).map(|user| user.who.id),
+        };
+        self.inner.keys().map(|key| (*key, place(*key))).collect()
     }
 
     /// What a process says of its allocator.
@@ -142,7 +163,11 @@ impl Gpus {
             if self.inner.len() >= MOST && !self.inner.contains_key(&key) {
                 continue;
             }
-            self.inner.entry(key).or_default().push(mark, *device);
+            let inner = self.inner.entry(key).or_insert_with(|| {
+                self.places = None;
+                Inner::default()
+            });
+            inner.push(mark, *device);
         }
     }
 

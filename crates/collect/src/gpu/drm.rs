@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use lowtide_model::GpuDriver;
 
+use super::kfd::Kfd;
 use super::{Card, Driver, Memory, Reading};
 use crate::parse::{lines, number};
 use crate::root::{Root, Scratch};
@@ -23,10 +24,12 @@ pub(crate) struct Drm {
     cards: Vec<Card>,
     /// The bus address of each, and its folder in sysfs.
     places: Vec<(String, PathBuf)>,
+    kfd: Kfd,
 }
 
 impl Drm {
-    pub fn open(root: &Root) -> Result<Box<dyn Driver>, String> {
+    /// `first`: the number of the first card, behind those of other drivers.
+    pub fn open(root: &Root, first: u32) -> Result<Box<dyn Driver>, String> {
         let mut found: BTreeMap<u32, (String, PathBuf, String)> = BTreeMap::new();
         let mut scratch = Scratch::default();
         for entry in std::fs::read_dir(root.path("sys/class/drm")).into_iter().flatten().flatten() {
@@ -42,11 +45,12 @@ impl Drm {
             return Err("no AMD or Intel card in /sys/class/drm tells of its memory".to_owned());
         }
         let (mut cards, mut places) = (Vec::new(), Vec::new());
-        for (at, (address, device, name)) in found.into_values().enumerate() {
-            cards.push(Card { resource: format!("gpu{at}"), name, uuid: address.clone(), emulated: false });
+        for (number, (address, device, name)) in (first..).zip(found.into_values()) {
+            cards.push(Card { resource: format!("gpu{number}"), name, uuid: address.clone(), emulated: false });
             places.push((address, device));
         }
-        Ok(Box::new(Self { root: root.clone(), scratch, cards, places }))
+        let kfd = Kfd::find(root, &mut scratch);
+        Ok(Box::new(Self { root: root.clone(), scratch, cards, places, kfd }))
     }
 }
 
@@ -89,7 +93,11 @@ impl Driver for Drm {
     fn read(&mut self, pids: &[u32], gone: &[bool], reading: &mut Reading) {
         let mut of_run = vec![0_u64; self.cards.len()];
         for pid in pids {
-            for (at, used) in self.of_process(*pid).into_iter().enumerate().filter(|(_, used)| *used > 0) {
+            let by_client = self.of_process(*pid);
+            let by_compute = self.places.iter().map(|(address, _)| self.kfd.of_process(*pid, address, &mut self.scratch));
+            // Older kernels count what ROCm allocates in the one, newer ones in both.
+            let most: Vec<u64> = by_client.into_iter().zip(by_compute).map(|(client, compute)| client.max(compute)).collect();
+            for (at, used) in most.into_iter().enumerate().filter(|(_, used)| *used > 0) {
                 of_run[at] += used;
                 reading.users.push((at, *pid, Some(used)));
             }

@@ -3,16 +3,16 @@
 //! One file per `Driver`. None of them is linked to: NVIDIA's library is loaded at run time, and the kernel's drivers tell by
 //! files below the root. What cannot be read becomes a note, once, and never ends the run; a card that vanishes is left out
 //! from then on. A read may take milliseconds or, with a driver that is in trouble, much longer: each is measured, and the next
-//! one waits until it has paid for itself.
-//!
-//! A driver names processes by the pids of its own world, which need not be ours in a container. A pid is matched with the run's
-//! processes, then with what they are called in the namespaces inside ours (`NSpid`). What matches nothing is somebody else's.
+//! one waits until it has paid for itself. All of them are read on a thread of their own (`worker`).
 
 mod checks;
 pub mod control;
 mod drm;
 mod emulated;
+mod kfd;
 mod nvml;
+mod pids;
+mod worker;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -23,9 +23,9 @@ use lowtide_model::{Event, Gpu, GpuDriver, GpuId, GpuSample, GpuUser, GpuUserId,
 
 pub(crate) use checks::checks;
 
-use crate::inner::inner_pids;
 use crate::root::{Root, Scratch};
-use crate::sys;
+use pids::{Inner, Pids};
+use worker::Worker;
 
 /// The part of a core that reading GPUs may use.
 const CPU_SHARE: f64 = 0.003;
@@ -99,32 +99,47 @@ pub(crate) fn in_container() -> bool {
 
 /// All drivers that answer, or why there is none.
 pub(crate) fn open(source: &GpuSource, root: &Root) -> (Vec<Box<dyn Driver>>, Vec<String>) {
-    let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
-    let mut why = Vec::new();
-    let mut take = |opened: Result<Box<dyn Driver>, String>| match opened {
-        Ok(driver) => drivers.push(driver),
-        Err(reason) => why.push(reason),
-    };
-    match source {
-        GpuSource::Emulated(file) => take(emulated::Emulated::open(file)),
+    let opened = match source {
+        GpuSource::Emulated(file) => vec![emulated::Emulated::open(file)],
         GpuSource::Machine => {
             // A library answers for the machine that it runs on, whatever the root is.
-            if root.is_ours() {
-                take(nvml::Nvml::open());
-            }
-            take(drm::Drm::open(root));
+            let nvml = root.is_ours().then(nvml::Nvml::open);
+            let taken = nvml.iter().flatten().flat_map(|driver| driver.cards()).filter_map(|card| number(&card.resource));
+            let first = taken.max().map_or(0, |last| last + 1);
+            nvml.into_iter().chain([drm::Drm::open(root, first)]).collect()
+        }
+    };
+    let (mut drivers, mut why) = (Vec::new(), Vec::new());
+    for one in opened {
+        match one {
+            Ok(driver) => drivers.push(driver),
+            Err(reason) => why.push(reason),
         }
     }
     (drivers, why)
 }
 
+/// The number of the card in `gpu3`, and in `gpu3.mig1`.
+fn number(resource: &str) -> Option<u32> {
+    resource.strip_prefix("gpu")?.split('.').next()?.parse().ok()
+}
+
 /// What a driver's card is in the run.
 #[derive(Debug)]
 struct Opened {
-    driver: Box<dyn Driver>,
+    about: worker::About,
     ids: Vec<GpuId>,
     gone: Vec<bool>,
     troubled: Vec<bool>,
+}
+
+/// What was measured at a tick.
+#[derive(Debug, Default)]
+pub(crate) struct Ticked {
+    pub gpus: Vec<GpuSample>,
+    pub users: Vec<GpuUserSample>,
+    /// Processor seconds that it took elsewhere.
+    pub cpu_s: f64,
 }
 
 /// One process of the run, as matching needs it.
@@ -140,7 +155,13 @@ pub(crate) struct Member {
 #[derive(Debug)]
 pub(crate) struct Gpus {
     source: GpuSource,
+    /// The drivers' thread, from the first tick on as long as there are any.
+    worker: Option<Worker>,
+    /// `None` until they are open.
     drivers: Option<Vec<Opened>>,
+    inner: Inner,
+    /// It was told that they do not answer.
+    hangs: bool,
     users: BTreeMap<(GpuId, u32), GpuUser>,
     next_s: f64,
     next_user: u32,
@@ -151,7 +172,18 @@ pub(crate) struct Gpus {
 impl Gpus {
     pub fn new(source: GpuSource) -> Self {
         let foreign = in_container();
-        Self { source, drivers: None, users: BTreeMap::new(), next_s: f64::NEG_INFINITY, next_user: 0, foreign }
+        let inner = Inner::default();
+        Self {
+            source,
+            worker: None,
+            drivers: None,
+            inner,
+            hangs: false,
+            users: BTreeMap::new(),
+            next_s: f64::NEG_INFINITY,
+            next_user: 0,
+            foreign,
+        }
     }
 
     /// When [`Self::tick`] is due.
@@ -160,83 +192,104 @@ impl Gpus {
     }
 
     /// Reads all cards: pushes cards, users and notes, and gives the numbers.
-    pub fn tick(
-        &mut self,
-        now_s: f64,
-        root: &Root,
-        members: &[Member],
-        scratch: &mut Scratch,
-        out: &mut Vec<Event>,
-    ) -> (Vec<GpuSample>, Vec<GpuUserSample>) {
-        let (cpu, wall) = (sys::thread_cpu_ns(), Instant::now());
-        let mut opened = self.drivers.take().unwrap_or_else(|| self.open(now_s, root, out));
-        let (mut gpus, mut users) = (Vec::new(), Vec::new());
+    pub fn tick(&mut self, now_s: f64, root: &Root, members: &[Member], scratch: &mut Scratch, out: &mut Vec<Event>) -> Ticked {
+        let wall = Instant::now();
+        let mut ticked = Ticked::default();
+        if self.drivers.is_none() && !self.open(now_s, root, out) {
+            return ticked;
+        }
+        let Some(worker) = &mut self.worker else { return ticked };
+        let mut opened = self.drivers.take().unwrap_or_default();
         let pids: Vec<u32> = members.iter().map(|member| member.pid).collect();
-        for one in &mut opened {
-            let mut reading = Reading::default();
-            one.driver.read(&pids, &one.gone, &mut reading);
+        let answer = worker.read(&pids, opened.iter().map(|one| one.gone.clone()).collect());
+        let Some(answer) = answer else {
+            self.drivers = Some(opened);
+            self.silent(now_s, out);
+            self.next_s = now_s + wall.elapsed().as_secs_f64() / WAIT_SHARE;
+            return ticked;
+        };
+        self.inner.keep(members);
+        for (one, mut reading) in opened.iter_mut().zip(answer.readings) {
             for (card, why, gone) in reading.troubles.drain(..) {
                 if !one.troubled[card] {
-                    let resource = &one.driver.cards()[card].resource;
+                    let resource = &one.about.cards[card].resource;
                     let text = format!("{resource}: {why}{}", if gone { "; it is not read any more" } else { "" });
                     out.push(Event::Note(Note { t_s: now_s, kind: NoteKind::Unavailable, text, process: None }));
                 }
                 one.troubled[card] = true;
                 one.gone[card] |= gone;
             }
-            gpus.extend(reading.cards.iter().map(|(card, memory)| GpuSample {
+            ticked.gpus.extend(reading.cards.iter().map(|(card, memory)| GpuSample {
                 id: one.ids[*card],
                 total: memory.total,
                 used: memory.used,
                 free: memory.free,
                 reserved: memory.reserved,
             }));
-            let trusted = !self.foreign || one.driver.knows_our_pids();
-            let mut pids = Pids { root, members, scratch, trusted, inner: None };
+            let trusted = !self.foreign || one.about.knows_our_pids;
             for (card, pid, used) in reading.users {
-                let resource = &one.driver.cards()[card].resource;
-                if let Some(id) = self.user(one.ids[card], resource, pid, &mut pids, out) {
-                    users.push(GpuUserSample { id, used });
-                }
+                let mut inner = std::mem::take(&mut self.inner);
+                let mut pids = Pids { root, members, scratch, trusted, inner: &mut inner };
+                let user = self.user(one.ids[card], &one.about.cards[card].resource, pid, &mut pids, out);
+                self.inner = inner;
+                ticked.users.extend(user.map(|id| GpuUserSample { id, used }));
             }
         }
         self.drivers = Some(opened);
-        let cpu_s = (sys::thread_cpu_ns() - cpu) as f64 * 1e-9;
-        self.next_s = now_s + (cpu_s / CPU_SHARE).max(wall.elapsed().as_secs_f64() / WAIT_SHARE);
-        if gpus.is_empty() && users.is_empty() && self.drivers.as_ref().is_some_and(Vec::is_empty) {
-            self.next_s = f64::INFINITY;
-        }
-        (gpus, users)
+        ticked.cpu_s = answer.cpu_s;
+        self.next_s = now_s + (answer.cpu_s / CPU_SHARE).max(wall.elapsed().as_secs_f64() / WAIT_SHARE);
+        ticked
     }
 
-    fn open(&mut self, now_s: f64, root: &Root, out: &mut Vec<Event>) -> Vec<Opened> {
-        let (drivers, why) = open(&self.source, root);
-        if drivers.is_empty() && !why.is_empty() {
-            let text = format!("GPU: no driver, {}", why.join(", "));
-            out.push(Event::Note(Note { t_s: now_s, kind: NoteKind::Unavailable, text, process: None }));
+    /// Whether the drivers are open; tells what there is once they are.
+    fn open(&mut self, now_s: f64, root: &Root, out: &mut Vec<Event>) -> bool {
+        let is_first = self.worker.is_none();
+        let worker = self.worker.get_or_insert_with(|| Worker::start(self.source.clone(), root.clone()));
+        let Some((drivers, why)) = worker.opened(is_first) else {
+            if !is_first {
+                self.silent(now_s, out);
+            }
+            return false;
+        };
+        if drivers.is_empty() {
+            if !why.is_empty() {
+                let text = format!("GPU: no driver, {}", why.join(", "));
+                out.push(Event::Note(Note { t_s: now_s, kind: NoteKind::Unavailable, text, process: None }));
+            }
+            (self.worker, self.next_s) = (None, f64::INFINITY);
         }
         let mut next = 0;
-        let opened = drivers.into_iter().map(|driver| {
-            let count = driver.cards().len();
+        let opened = drivers.into_iter().map(|about| {
+            let count = about.cards.len();
             let ids = (next..).take(count).map(GpuId).collect::<Vec<_>>();
             next += count as u32;
-            for (id, card) in ids.iter().zip(driver.cards()) {
+            for (id, card) in ids.iter().zip(&about.cards) {
                 out.push(Event::Gpu(Gpu {
                     id: *id,
                     resource: card.resource.clone(),
                     name: card.name.clone(),
                     uuid: card.uuid.clone(),
-                    driver: driver.kind(),
+                    driver: about.kind,
                     emulated: card.emulated,
                 }));
             }
-            if driver.cards().iter().any(|card| card.emulated) {
+            if about.cards.iter().any(|card| card.emulated) {
                 let text = "emulated GPU: there is no such card, its numbers are made up".to_owned();
                 out.push(Event::Note(Note { t_s: now_s, kind: NoteKind::Warning, text, process: None }));
             }
-            Opened { driver, ids, gone: vec![false; count], troubled: vec![false; count] }
+            Opened { about, ids, gone: vec![false; count], troubled: vec![false; count] }
         });
-        opened.collect()
+        self.drivers = Some(opened.collect());
+        true
+    }
+
+    /// The drivers do not answer: told once.
+    fn silent(&mut self, now_s: f64, out: &mut Vec<Event>) {
+        if !std::mem::replace(&mut self.hangs, true) {
+            let text =
+                "GPU: the driver did not answer for a second (it hangs, or is busy): what is missing was not measured".to_owned();
+            out.push(Event::Note(Note { t_s: now_s, kind: NoteKind::Unavailable, text, process: None }));
+        }
     }
 
     /// The user that this pid is on this card, said when it is new or better known.
@@ -245,7 +298,7 @@ impl Gpus {
         if known.is_none() && self.users.len() >= MOST_USERS {
             return None;
         }
-        let member = pids.member(pid);
+        let member = pids.member(pid, known.and_then(|user| user.process));
         let process = member.map(|member| member.id);
         // What an ended process of the run has left on a card is still its own.
         if let Some(user) = known.filter(|user| user.process == process || process.is_none()) {
@@ -270,57 +323,6 @@ fn number_of(visible: &str, resource: &str) -> Option<u32> {
     u32::try_from(at).ok()
 }
 
-/// Pids as a driver has them, against the run's.
-struct Pids<'a> {
-    root: &'a Root,
-    members: &'a [Member],
-    scratch: &'a mut Scratch,
-    /// A pid means the same there as here.
-    trusted: bool,
-    /// What each member is called in the namespaces inside ours, read when a pid matches nobody.
-    inner: Option<Vec<(u32, usize)>>,
-}
-
-impl<'a> Pids<'a> {
-    fn member(&mut self, pid: u32) -> Option<&'a Member> {
-        let direct = self.members.iter().find(|member| member.pid == pid);
-        if let Some(member) = direct.filter(|_| self.trusted || self.has_gpu_open(pid)) {
-            return Some(member);
-        }
-        if self.inner.is_none() {
-            let mut inner = Vec::new();
-            for (at, member) in self.members.iter().enumerate() {
-                let status = self.scratch.read(&self.root.of(member.pid, "status")).unwrap_or_default();
-                inner.extend(inner_pids(status).flatten().map(|pid| (pid, at)));
-            }
-            self.inner = Some(inner);
-        }
-        let mut found = self.inner.iter().flatten().filter(|(inner, _)| *inner == pid);
-        let first = found.next()?;
-        // Two containers may both have a process of this number.
-        if found.next().is_some() { None } else { self.members.get(first.1) }
-    }
-
-    /// A process that has memory on an NVIDIA card has its device open.
-    fn has_gpu_open(&self, pid: u32) -> bool {
-        let Ok(files) = std::fs::read_dir(self.root.of(pid, "fd")) else { return false };
-        let gpu = |file: std::fs::DirEntry| {
-            let target = std::fs::read_link(file.path()).unwrap_or_default();
-            target.to_str().is_some_and(|target| target.starts_with("/dev/nvidia") || target.starts_with("/dev/dri"))
-        };
-        files.flatten().any(gpu)
-    }
-
-    /// The name of a process that is none of the run; empty where its pid may mean another one here.
-    fn name(&mut self, pid: u32) -> String {
-        if !self.trusted {
-            return String::new();
-        }
-        let comm = self.scratch.read(&self.root.of(pid, "comm")).unwrap_or_default();
-        String::from_utf8_lossy(comm.trim_ascii_end()).into_owned()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,10 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn inner_pids_are_those_after_the_first() {
-        let inner = |status: &[u8]| inner_pids(status).flatten().collect::<Vec<u32>>();
-        assert_eq!(inner(b"Name:\tpython\nNSpid:\t4711\t23\t7\n"), [23, 7]);
-        assert_eq!(inner(b"NSpid:\t4711\n"), [0_u32; 0]);
-        assert_eq!(inner(b"Name:\tpython\n"), [0_u32; 0]);
+    fn instances_have_the_number_of_their_card() {
+        assert_eq!(["gpu3", "gpu12.mig1", "x"].map(number), [Some(3), Some(12), None]);
     }
 }
