@@ -2,7 +2,9 @@
 
 There is no GPU and no CUDA in it. torch trains a perceptron on the CPU; a bookkeeper (`Card`) counts what the program keeps, each byte as
 many, as PyTorch's caching allocator would, answers for `torch.cuda.memory_stats`, and tells the driver that lowtide emulates by
-its control file. What is planted stands in the lines marked PLANTED; the second argument chooses it.
+its control file. What is planted stands in the lines marked PLANTED; the third argument chooses it. A fourth one
+chooses what the driver is like: `plain`; `eight` cards, of which this process has the sixth; `mig`, an instance of a divided card;
+`silent`, which does not tell what a process has.
 """
 
 import os
@@ -20,13 +22,39 @@ MIB = 1 << 20
 TOTAL, CONTEXT = 16 << 30, 400 * MIB
 
 
+def plain(used, others, at=0):
+    """What the control file has of a card, by what this process and another one have of it."""
+    yield f"card {at} total={TOTAL} name=Emulated_GPU uuid=EMULATED-{at}"
+    yield f"process {at} pid={os.getpid()} used={used}"
+    if others:
+        yield f"process {at} pid=1 used={others}"
+
+
+def eight(used, others):
+    yield from (f"card {at} total={TOTAL} name=Emulated_GPU uuid=EMULATED-{at} used=0" for at in range(8) if at != 5)
+    yield from plain(used, others, at=5)
+
+
+def mig(used, others):
+    yield from (f"mig 0 {part} total={TOTAL} name=Emulated_GPU uuid=EMULATED-0-{part}" for part in range(2))
+    yield f"process 0 pid={os.getpid()} used={used} mig=1"
+
+
+def silent(used, others):
+    yield f"card 0 total={TOTAL} name=Emulated_GPU uuid=EMULATED-0 used={used + others}"
+    yield f"process 0 pid={os.getpid()} used=none"
+
+
+DRIVERS = {"plain": plain, "eight": eight, "mig": mig, "silent": silent}
+
+
 class Card:
     """PyTorch's caching allocator on a card that is not there: blocks of 20 MiB that are never given back."""
 
     BLOCK = 20 * MIB
 
-    def __init__(self, control):
-        self.control = control
+    def __init__(self, control, driver="plain"):
+        self.control, self.driver = control, driver
         self.allocated = self.peak = self.reserved = self.split = 0
         self.outside, self.others = CONTEXT, 0
         self.memory = History()
@@ -39,13 +67,7 @@ class Card:
         self.tell()
 
     def tell(self):
-        lines = [
-            "driver 0.0",
-            f"card 0 total={TOTAL} name=Emulated_GPU uuid=EMULATED-0",
-            f"process 0 pid={os.getpid()} used={self.reserved + self.outside}",
-        ]
-        if self.others:
-            lines.append(f"process 0 pid=1 used={self.others}")
+        lines = ["driver 0.0", *DRIVERS[self.driver](self.reserved + self.outside, self.others)]
         with open(self.control + ".draft", "w") as file:
             file.write("\n".join(lines) + "\n")
         os.replace(self.control + ".draft", self.control)
@@ -159,10 +181,10 @@ class Trainer:
         self.card.holds(kept, kept + working, pieces)
 
 
-def main(seconds, control, planted):
+def main(seconds, control, planted, driver="plain"):
     torch.manual_seed(5)
     torch.set_num_threads(1)
-    card = Card(control)
+    card = Card(control, driver)
     trainer = Trainer(card, planted)
     trainer.step()
     torch.cuda = card
@@ -176,4 +198,4 @@ def main(seconds, control, planted):
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    main(float(sys.argv[1]), sys.argv[2], sys.argv[3])
+    main(float(sys.argv[1]), *sys.argv[2:])

@@ -103,35 +103,90 @@ fn python_with_torch() -> Option<String> {
     pythons.split(':').find(has_torch).map(str::to_owned)
 }
 
-/// The demonstration's training on the CPU drives the fake library; gives the report. `options`: of `run`; `before`: what starts
-/// Python.
-fn train(planted: &str, seconds: &str, options: &[&str], before: &[&str]) -> Option<serde_json::Value> {
-    let Some(python) = python_with_torch() else {
-        eprintln!("SKIPPED: neither python3 nor LOWTIDE_TEST_PYTHONS has torch");
-        return None;
-    };
-    let folder = tempfile::tempdir().unwrap();
-    let gpus = FakeGpus::new("driver 550.54\ncard 0 total=17179869184 name=Fake_H100\n");
-    let report = folder.path().join("report.json");
-    let mut command = common::lowtide(folder.path());
-    command
-        .args(["run", "--interval", "0.2", "--no-record", "--census", "off"])
-        .args(options)
-        .arg("-o")
-        .arg(&report)
-        .arg("--")
-        .args(before)
-        .arg(python);
-    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/demo/train_gpu_emulated.py")).arg(seconds).arg(gpus.file()).arg(planted);
-    with_driver(&mut command, &gpus);
-    let output = common::output(&mut command);
-    assert!(output.status.success(), "{}", common::text(&output.stderr));
-    Some(serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap())
+/// The demonstration's training on the CPU, which drives the fake library.
+struct Train<'a> {
+    /// What is planted, and what the driver is like.
+    planted: &'a str,
+    driver: &'a str,
+    seconds: &'a str,
+    /// Options of `run`.
+    options: &'a [&'a str],
+    /// What starts Python.
+    before: &'a [&'a str],
+}
+
+impl Train<'_> {
+    fn plain(planted: &str) -> Train<'_> {
+        Train { planted, driver: "plain", seconds: "26", options: &[], before: &[] }
+    }
+
+    /// The report.
+    fn run(&self) -> Option<serde_json::Value> {
+        let Some(python) = python_with_torch() else {
+            eprintln!("SKIPPED: neither python3 nor LOWTIDE_TEST_PYTHONS has torch");
+            return None;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        // The cards are there from the start: a driver is asked for them once.
+        let cards = match self.driver {
+            "eight" => (0..8).map(|card| format!("card {card} total=17179869184 name=Fake_H100 used=0\n")).collect(),
+            "mig" => "mig 0 0 total=17179869184 used=0\nmig 0 1 total=17179869184 used=0\n".to_owned(),
+            _ => "card 0 total=17179869184 name=Fake_H100\n".to_owned(),
+        };
+        let gpus = FakeGpus::new(&format!("driver 550.54\n{cards}"));
+        let report = folder.path().join("report.json");
+        let mut command = common::lowtide(folder.path());
+        command.args(["run", "--interval", "0.2", "--no-record", "--census", "off"]).args(self.options).arg("-o").arg(&report);
+        command.arg("--").args(self.before).arg(python);
+        command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/demo/train_gpu_emulated.py")).arg(self.seconds).arg(gpus.file());
+        command.args([self.planted, self.driver]);
+        if self.driver == "eight" {
+            command.env("CUDA_VISIBLE_DEVICES", "5");
+        }
+        with_driver(&mut command, &gpus);
+        let output = common::output(&mut command);
+        assert!(output.status.success(), "{}", common::text(&output.stderr));
+        Some(serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap())
+    }
+}
+
+#[test]
+fn a_leak_is_told_of_the_one_of_eight_cards_that_it_is_on_and_of_an_instance() {
+    for (driver, resource) in [("eight", "gpu5"), ("mig", "gpu0.mig1")] {
+        let Some(report) = (Train { driver, ..Train::plain("leak") }).run() else { return };
+        let finding = &report["findings"][0];
+        assert_eq!((&finding["kind"], &finding["resource"]), (&"gpu_allocated".into(), &resource.into()), "{report:#}");
+        let on: Vec<&serde_json::Value> = report["gpus"].as_array().unwrap().iter().map(|gpu| &gpu["resource"]).collect();
+        assert_eq!(on, [resource], "the run has nothing on the others");
+        assert!(report["gpus"][0]["processes"][0]["used_bytes"].as_u64().unwrap() > 400 << 20, "{report:#}");
+    }
+}
+
+#[test]
+fn a_leak_is_told_where_the_driver_does_not_tell_what_a_process_has() {
+    let Some(report) = (Train { driver: "silent", ..Train::plain("leak") }).run() else { return };
+    let finding = &report["findings"][0];
+    assert_eq!((&finding["kind"], &finding["resource"]), (&"gpu_allocated".into(), &"gpu0".into()), "{report:#}");
+    let holder = &report["gpus"][0]["processes"][0];
+    assert!(holder["used_bytes"].is_null() && holder["outside_bytes"].is_null(), "not told, and not made up: {holder:#}");
+}
+
+#[test]
+fn memory_outside_of_pytorch_is_told_from_a_leak_of_tensors_and_from_another_process() {
+    let Some(report) = Train::plain("outside").run() else { return };
+    let finding = &report["findings"][0];
+    assert_eq!((&finding["class"], &finding["kind"]), (&"leak".into(), &"gpu_outside".into()), "{report:#}");
+    let report = Train::plain("other").run().unwrap();
+    assert!(report["verdict"] != "leak" && report["verdict"] != "likely_leak", "{report:#}");
+    let findings = report["findings"].as_array().unwrap();
+    let other = findings.iter().find(|finding| finding["resource"] == "gpu0").expect("it is told");
+    let text = other["text"].as_str().unwrap();
+    assert!(text.contains("(pid 1)") && text.contains("grows by +") && text.contains("fills the card in"), "{text}");
 }
 
 #[test]
 fn tensors_that_a_training_keeps_on_a_card_are_a_leak() {
-    let Some(report) = train("leak", "26", &[], &[]) else { return };
+    let Some(report) = Train::plain("leak").run() else { return };
     assert!(report["verdict"] == "leak" || report["verdict"] == "likely_leak", "{report:#}");
     let finding = &report["findings"][0];
     assert_eq!((&finding["kind"], &finding["resource"]), (&"gpu_allocated".into(), &"gpu0".into()), "{report:#}");
@@ -145,7 +200,7 @@ fn tensors_that_a_training_keeps_on_a_card_are_a_leak() {
 
 #[test]
 fn the_line_that_asks_for_what_grows_is_named_by_the_allocators_history() {
-    let Some(report) = train("leak", "45", &["--gpu-history"], &[]) else { return };
+    let Some(report) = (Train { seconds: "34", options: &["--gpu-history"], ..Train::plain("leak") }).run() else { return };
     let finding = &report["findings"][0];
     assert_eq!(finding["kind"], "gpu_allocated", "{report:#}");
     let source = include_str!("../demo/train_gpu_emulated.py");
@@ -190,7 +245,7 @@ fn fragments_of_a_training_in_a_container_are_told_from_a_leak() {
         return;
     }
     // The driver has the pid of the inner namespace, which is another process's out here.
-    let Some(report) = train("fragmentation", "26", &[], &container) else { return };
+    let Some(report) = (Train { before: &container, ..Train::plain("fragmentation") }).run() else { return };
     let finding = &report["findings"][0];
     assert_eq!((&finding["class"], &finding["kind"]), (&"gpu_reserved_growth".into(), &"gpu_reserved".into()), "{report:#}");
     assert!(report["gpus"][0]["processes"][0]["used_bytes"].as_u64().is_some(), "matched by NSpid: {report:#}");

@@ -23,6 +23,12 @@ pub(super) struct About {
     pub knows_our_pids: bool,
 }
 
+impl About {
+    fn of(driver: &dyn Driver) -> Self {
+        Self { kind: driver.kind(), cards: driver.cards().to_vec(), knows_our_pids: driver.knows_our_pids() }
+    }
+}
+
 /// What was read of all drivers at one time.
 #[derive(Debug)]
 pub(super) struct Answer {
@@ -60,12 +66,7 @@ impl Worker {
         let (answer, answers) = channel();
         let work = move || {
             let (drivers, why) = open(&source, &root);
-            let about = |driver: &Box<dyn Driver>| About {
-                kind: driver.kind(),
-                cards: driver.cards().to_vec(),
-                knows_our_pids: driver.knows_our_pids(),
-            };
-            let _ = tell.send((drivers.iter().map(about).collect(), why));
+            let _ = tell.send((drivers.iter().map(|driver| About::of(driver.as_ref())).collect(), why));
             read_on(drivers, &questions, &answer);
         };
         // Without a thread its ends of the channels are gone, and whoever asks is told.
@@ -105,12 +106,12 @@ impl Worker {
 fn read_on(mut drivers: Vec<Box<dyn Driver>>, questions: &Receiver<Question>, answer: &Sender<Answer>) {
     while let Ok(Question { number, pids, gone }) = questions.recv() {
         let cpu = sys::thread_cpu_ns();
-        let read = |(driver, gone): (&mut Box<dyn Driver>, &Vec<bool>)| {
+        let mut readings = Vec::with_capacity(drivers.len());
+        for (driver, gone) in drivers.iter_mut().zip(&gone) {
             let mut reading = Reading::default();
             driver.read(&pids, gone, &mut reading);
-            reading
-        };
-        let readings = drivers.iter_mut().zip(&gone).map(read).collect();
+            readings.push(reading);
+        }
         let cpu_s = (sys::thread_cpu_ns() - cpu) as f64 * 1e-9;
         if answer.send(Answer { number, readings, cpu_s }).is_err() {
             return;
