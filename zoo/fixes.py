@@ -70,12 +70,12 @@ def seen(lowtide: Path, python: str, truth: Truth, program: Path) -> Seen:
 
 def outcome(truth: Truth, before: Seen, after: Seen) -> str:
     """What the fix did, in a word."""
-    if after.rate is None or before.rate is None:
-        return "failed"
     if after.verdict in POSITIVE:
         return "still grows"
     if not truth.leak:
         return "no leak before"
+    if after.rate is None or before.rate is None:
+        return "not measured"
     return "still grows" if after.rate > STILL_GROWS * before.rate else "no longer grows"
 
 
@@ -105,7 +105,7 @@ def main() -> None:
                 truth, before = load_truth(live.ZOO, name), known[name]
                 after = seen(lowtide, python.path, truth, folder / f"{name}.py")
                 what = outcome(truth, before, after)
-                failed += what in ("failed", "still grows")
+                failed += what in ("not measured", "still grows")
                 rows.append([name, causes, *before.cells(), *after.cells(), what])
                 print(*rows[-1], file=sys.stderr, flush=True)
             header = ["program", "fixed", "before", "per minute", "after", "per minute", "outcome"]

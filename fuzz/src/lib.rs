@@ -27,7 +27,7 @@ pub use marks::marks;
 pub use python::python;
 pub use record::record;
 pub use remote::remote;
-pub use rules::rules;
+pub use rules::{is_python, rules};
 pub use snapshot::snapshot;
 
 #[allow(dead_code, missing_docs)]

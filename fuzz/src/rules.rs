@@ -28,3 +28,8 @@ pub fn rules(bytes: &[u8]) {
         assert_ne!(fixed.before, fixed.after);
     }
 }
+
+/// Whether bytes are Python that the rules see.
+pub fn is_python(bytes: &[u8]) -> bool {
+    Source::parse(std::path::Path::new("/train.py"), bytes).is_ok()
+}

@@ -101,6 +101,84 @@ fn damage(bytes: &mut Vec<u8>, other: &[u8], dice: &mut Dice) {
     }
 }
 
+/// Changes a program so that it mostly stays one: lines go, come twice, change places or come from another program with the
+/// indentation of those before them, and words stand where others stood.
+fn mix(text: &str, other: &str, dice: &mut Dice) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let others: Vec<&str> = other.lines().collect();
+    for _ in 0..=dice.roll(8) {
+        let at = dice.roll(lines.len());
+        let Some(line) = lines.get(at).cloned() else { break };
+        let indentation = line.len() - line.trim_start().len();
+        match dice.roll(6) {
+            0 => drop(lines.remove(at)),
+            1 => lines.insert(at, line),
+            2 => {
+                let to = dice.roll(lines.len());
+                lines.swap(at, to);
+            }
+            3 => {
+                let from = dice.roll(others.len());
+                let some = others.iter().skip(from).take(1 + dice.roll(6));
+                let some: Vec<String> = some.map(|one| format!("{}{}", &line[..indentation], one.trim_start())).collect();
+                lines.splice(at..at, some);
+            }
+            _ => {
+                let words = |line: &str| -> Vec<String> {
+                    let parts = line.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+                    parts.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+                };
+                let (own, new) = (words(&line), words(others.get(dice.roll(others.len())).copied().unwrap_or_default()));
+                if let (Some(own), Some(new)) = (own.get(dice.roll(own.len())), new.get(dice.roll(new.len()))) {
+                    lines[at] = line.replacen(own.as_str(), new, 1);
+                }
+            }
+        }
+    }
+    lines.join("\n")
+}
+
+/// How many of the mixed programs were still Python.
+fn mixed(rounds: usize, from: u64) -> usize {
+    let seeds = seeds("rules");
+    let mut dice = Dice(from);
+    let mut python = 0;
+    for _ in 0..rounds {
+        let text = |dice: &mut Dice| String::from_utf8_lossy(&seeds[dice.roll(seeds.len())].1).into_owned();
+        let mut program = text(&mut dice);
+        for _ in 0..=dice.roll(3) {
+            program = mix(&program, &text(&mut dice), &mut dice);
+        }
+        let done = std::panic::catch_unwind(|| {
+            lowtide_fuzz::python(program.as_bytes());
+            lowtide_fuzz::rules(program.as_bytes());
+        });
+        assert!(done.is_ok(), "it broke on:\n{program}");
+        python += usize::from(lowtide_fuzz::is_python(program.as_bytes()));
+    }
+    python
+}
+
+#[test]
+fn mixed_programs_are_checked_and_fixed() {
+    let python = mixed(400, 1);
+    assert!(python >= 40, "only {python} of 400 were still Python");
+}
+
+/// For as many minutes as `LOWTIDE_FUZZ_MINUTES` says; prints what it did.
+#[test]
+#[ignore = "a campaign of many minutes"]
+fn mixed_programs_for_minutes() {
+    let minutes: u64 = std::env::var("LOWTIDE_FUZZ_MINUTES").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let (start, mut all, mut python) = (std::time::Instant::now(), 0, 0);
+    let begin = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |time| time.as_secs());
+    while start.elapsed().as_secs() < minutes * 60 {
+        python += mixed(500, begin + all as u64);
+        all += 500;
+    }
+    eprintln!("{all} programs, {python} of them Python, from {begin}");
+}
+
 fn damaged(rounds: usize) {
     for (name, target) in TARGETS {
         let seeds = seeds(name);

@@ -50,6 +50,8 @@ pub struct Check<'f, 'p> {
     /// Functions that are called again and again, and classes that live long, as far as it was asked; the same.
     again: RefCell<HashMap<(FileId, ScopeId), bool>>,
     long_lived: RefCell<HashMap<ClassId, bool>>,
+    /// Classes of which an instance is made before a training and used in it; the same.
+    made_before: OnceCell<HashSet<ClassId>>,
     /// Whether loops run a model; the same.
     rounds: RefCell<HashMap<(FileId, BlockId), bool>>,
     /// Parameters that are given something with its graph, and what comes from them; the same.
@@ -132,6 +134,7 @@ impl<'f, 'p> Check<'f, 'p> {
             answers: Answers::default(),
             again: RefCell::default(),
             long_lived: RefCell::default(),
+            made_before: OnceCell::new(),
             rounds: RefCell::default(),
             handed: OnceCell::new(),
         }

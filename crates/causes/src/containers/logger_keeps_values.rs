@@ -3,10 +3,8 @@
 use crate::kept::is_added;
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::ask::given;
 use lowtide_lint::check::{Check, Hit, Put};
 use lowtide_lint::feeds::Kind;
-use lowtide_lint::fix::{Fix as Removal, Safety};
 use lowtide_lint::flow::Place;
 use lowtide_lint::model::{Expr, ExprCall, Ranged, ScopeId};
 use lowtide_lint::program::FileId;
@@ -43,12 +41,11 @@ fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model) in check.files() {
         for put in check.puts(file, model).iter().filter(|put| keeps(check, put)) {
-            let hit = Hit::new(file, put.offset).saying(format!(
+            hits.push(Hit::new(file, put.offset).saying(format!(
                 "{} keeps what {} is given, which comes with its graph",
                 code(check, file, put.container),
                 function(check, file, put.scope)
-            ));
-            hits.push(hit.fixed(at_calls(check, put)));
+            )));
         }
         for call in &model.calls {
             let Some(given) = trainers_log(check, file, call.scope, call.call) else { continue };
@@ -75,23 +72,6 @@ pub(crate) fn keeps<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
         && check.is_handed(file, scope, block, value)
         && check.containers.bound(file, scope, block, container, key).is_none()
         && check.containers.is_never_emptied(file, scope, container)
-}
-
-/// The fix is where the object is given something: its own method may be given numbers elsewhere. None where a call lies in another
-/// file.
-fn at_calls<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> Option<Removal> {
-    let callers = check.callers(put.file, check.flow.models.of(put.file).function_of(put.scope)?);
-    let mut edits = Vec::new();
-    for (from, call) in callers.iter().filter(|(_, call)| !call.call.arguments.is_empty()) {
-        for value in given(call.call) {
-            let fix = check.detach(*from, call.scope, call.block, value, put.container);
-            edits.extend(fix.into_iter().filter(|_| *from == put.file).flat_map(|fix| fix.edits));
-        }
-        if *from != put.file {
-            return None;
-        }
-    }
-    (!edits.is_empty()).then_some(Removal { safety: Safety::Unsafe, edits })
 }
 
 /// What `self.log({...})` of a Trainer of transformers is given: that appends it to its history as it is.

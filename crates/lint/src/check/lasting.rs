@@ -1,5 +1,7 @@
 //! Whether something is kept for good: for as long as the training runs, by what nothing is ever taken out of.
 
+use std::collections::HashSet;
+
 use super::Check;
 use super::again::loops_around;
 use crate::ask::receiver;
@@ -102,23 +104,40 @@ impl<'p> Check<'_, 'p> {
 
     /// Whether an instance is made outside of loops, and a loop that trains, with loops in it, calls its methods.
     fn is_made_before_training(&self, class: ClassId) -> bool {
-        let made =
-            self.flow.models.iter().flat_map(|(file, model)| model.assigns.iter().map(move |assign| (file, model, assign)));
-        made.filter(|(file, _, assign)| {
-            let Expr::Call(call) = assign.value else { return false };
-            assign.how == Bound::Whole
-                && assign.target.is_name_expr()
-                && self.flow.models.class(*file, assign.scope, &call.func) == Some((class.file, class.scope))
-        })
-        .any(|(file, model, made)| {
-            let function = model.function_of(made.scope);
-            loops_around(model, made.block).next().is_none()
-                && model.calls.iter().any(|call| {
-                    model.function_of(call.scope) == function
-                        && receiver(call.call).is_some_and(|on| self.same(file, call.scope, made.target, on))
-                        && self.is_used_in_training(file, call.block)
-                })
-        })
+        self.made_before.get_or_init(|| self.find_made_before()).contains(&class)
+    }
+
+    fn find_made_before(&self) -> HashSet<ClassId> {
+        let mut found = HashSet::new();
+        for (file, model) in self.flow.models.iter() {
+            let made = model.assigns.iter().filter_map(|assign| {
+                let (Expr::Name(name), Expr::Call(call), Bound::Whole) = (assign.target, assign.value, assign.how) else {
+                    return None;
+                };
+                let (of, class) = self.flow.models.class(file, assign.scope, &call.func)?;
+                loops_around(model, assign.block).next().is_none().then_some((
+                    name.id.as_str(),
+                    assign,
+                    ClassId { file: of, scope: class },
+                ))
+            });
+            let made: Vec<_> = made.collect();
+            if made.is_empty() {
+                continue;
+            }
+            for call in &model.calls {
+                let Some(Expr::Name(on)) = receiver(call.call) else { continue };
+                let function = model.function_of(call.scope);
+                let mut objects = made
+                    .iter()
+                    .filter(|(name, assign, _)| *name == on.id.as_str() && model.function_of(assign.scope) == function);
+                if let Some((_, _, class)) = objects.next().filter(|_| self.is_used_in_training(file, call.block)) {
+                    found.insert(*class);
+                    found.extend(objects.map(|(_, _, class)| *class));
+                }
+            }
+        }
+        found
     }
 
     /// Whether a block lies in a loop of loops that trains.

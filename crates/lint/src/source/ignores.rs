@@ -21,7 +21,12 @@ impl Ignores {
     #[must_use]
     pub fn of(source: &Source) -> Self {
         let mut ignores = Self::default();
-        for token in source.parsed.tokens().iter().filter(|token| token.kind().is_comment()) {
+        if !source.text.contains(MARK) {
+            return ignores;
+        }
+        // Where a comment is and not the text of a string only the tokens tell.
+        let parsed = ruff_python_parser::parse_unchecked_source(&source.text, super::kind(&source.path));
+        for token in parsed.tokens().iter().filter(|token| token.kind().is_comment()) {
             let text = source.slice(token.range());
             let Some(said) = text.trim_start_matches(['#', ' ', '\t']).strip_prefix(MARK) else { continue };
             let (whole, said) = said.strip_prefix("-file").map_or((false, said), |rest| (true, rest));

@@ -13,7 +13,6 @@ mod python2;
 use std::path::{Path, PathBuf};
 
 use ruff_python_ast::{ModModule, PySourceType};
-use ruff_python_parser::Parsed;
 use ruff_source_file::LineIndex;
 use ruff_text_size::{TextRange, TextSize};
 
@@ -30,7 +29,8 @@ pub struct Source {
     path: PathBuf,
     text: String,
     index: LineIndex,
-    parsed: Parsed<ModModule>,
+    /// Without its tokens, which take more than the text: few files are ever asked for them.
+    tree: ModModule,
     /// Of a notebook: the line that each cell begins at, and its number.
     cells: Vec<notebook::Cell>,
 }
@@ -49,12 +49,7 @@ impl Source {
         if let Some(line) = nesting::too_deep(&text) {
             return Err(SourceError::TooDeep { path: path.to_owned(), line });
         }
-        let kind = match path.extension().and_then(|ending| ending.to_str()) {
-            Some("ipynb") => PySourceType::Ipynb,
-            Some("pyi") => PySourceType::Stub,
-            _ => PySourceType::Python,
-        };
-        let parsed = ruff_python_parser::parse_unchecked_source(&text, kind);
+        let parsed = ruff_python_parser::parse_unchecked_source(&text, kind(path));
         let index = LineIndex::from_source_text(&text);
         if let Some(error) = parsed.errors().first() {
             let at = place(&index, &text, error.location.start());
@@ -67,7 +62,7 @@ impl Source {
                 None => SourceError::Syntax { path: path.to_owned(), at, message: error.error.to_string() },
             });
         }
-        Ok(Self { path: path.to_owned(), text, index, parsed, cells })
+        Ok(Self { path: path.to_owned(), text, index, tree: parsed.into_syntax(), cells })
     }
 
     /// The path that it was read from.
@@ -85,7 +80,7 @@ impl Source {
     /// Its tree.
     #[must_use]
     pub fn tree(&self) -> &ModModule {
-        self.parsed.syntax()
+        &self.tree
     }
 
     /// Line and column of an offset, both from 1; columns count characters.
@@ -129,6 +124,14 @@ impl Source {
     #[must_use]
     pub fn lines(&self) -> usize {
         self.index.line_count()
+    }
+}
+
+fn kind(path: &Path) -> PySourceType {
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("ipynb") => PySourceType::Ipynb,
+        Some("pyi") => PySourceType::Stub,
+        _ => PySourceType::Python,
     }
 }
 
