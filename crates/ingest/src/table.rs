@@ -262,6 +262,11 @@ fn choose_time(names: &[String], columns: &mut [Told]) {
         return;
     }
     let free = |at: &usize| matches!(columns[*at].field, Field::Unused(_));
+    // What ps and top call so is processor time: it is no clock.
+    let lists_processes =
+        names.iter().any(|name| name == "PID") && names.iter().any(|name| matches!(name.as_str(), "COMMAND" | "CMD"));
+    let processor_time = |at: &usize| names[*at] == "TIME+" || (lists_processes && names[*at] == "TIME");
+    let free = |at: &usize| free(at) && !processor_time(at);
     let best = (0..names.len()).filter(free).filter_map(|at| header::time_rank(&names[at]).map(|rank| (rank, at))).min();
     if let Some((_, at)) = best {
         columns[at].field = Field::Time;

@@ -44,6 +44,7 @@ fn real_logs_get_the_verdict_that_their_programs_deserve() {
         ("tqdm-leak.log", "likely_leak"),
         ("tqdm-none.log", "no_leak"),
         ("tqdm-spikes.log", "no_leak"),
+        ("json-leak.log", "leak"),
         ("json-none.log", "no_leak"),
         ("pmem-leak.log", "likely_leak"),
         ("plain-leak.log", "likely_leak"),

@@ -55,6 +55,20 @@ fn lines_of_few_shapes_are_apart_and_of_many_are_not() {
 }
 
 #[test]
+fn top_again_and_again_is_a_log_and_no_table() {
+    let text = (0..30).fold(String::new(), |mut text, at| {
+        writeln!(text, "top - 10:00:{at:02} up 3 days,  1:02,  0 users,  load average: 0.1, 0.1, 0.1\n").unwrap();
+        writeln!(text, "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND").unwrap();
+        writeln!(text, "   4242 root      20   0   10.1g   1.{at:02}g  12345 R 100.0   9.0   1:{at:02}.45 python\n").unwrap();
+        text
+    });
+    let table = lowtide_ingest::read(text.as_bytes(), &lowtide_ingest::Hints::default());
+    assert!(matches!(table.unwrap_err().problem, lowtide_ingest::Problem::NoTime { .. }), "processor time is no clock");
+    let series = read(text.as_bytes()).unwrap().series;
+    assert_eq!((series.len(), series[0].pid, series[0].axis), (1, Some(4242), Axis::Time));
+}
+
+#[test]
 fn no_log_makes_more_than_a_bounded_number_of_series() {
     let log = (0..40_000).fold(String::new(), |mut log, at| {
         writeln!(log, "worker {} rss: 12 MiB", at % 4000).unwrap();

@@ -13,6 +13,9 @@ use lowtide_model::{Class, Finding, Report, SamplingReport, Verdict};
 
 use judge::Judgement;
 
+/// The form of lists of processes.
+const PROCESSES: &str = "ps and top";
+
 /// A series and what was made of it.
 struct Judged<'a> {
     series: &'a Series,
@@ -55,6 +58,12 @@ fn rank(verdict: Option<Verdict>) -> u8 {
 
 /// Takes back what another series explains: what PyTorch holds follows what lives, and the machine has other programs.
 fn explained_by_others(all: &mut [Judged<'_>]) {
+    // A list of processes has many that come and go.
+    let most = all.iter().map(|one| one.series.points).max().unwrap_or(0);
+    for one in all.iter_mut().filter(|one| one.series.form == PROCESSES && one.series.points * 2 < most && one.judgement.grows())
+    {
+        one.judgement.explained("rises, but was there for less than half of the time");
+    }
     let seen = |wanted: &dyn Fn(&Judged<'_>) -> bool| all.iter().any(wanted);
     let allocated = |one: &Judged<'_>| one.series.whose == Whose::Allocator && one.series.what == What::Used;
     let allocated_grows = seen(&|one| allocated(one) && one.judgement.grows());

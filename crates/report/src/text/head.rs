@@ -30,7 +30,8 @@ pub fn verdict(page: &mut Page, report: &Report) {
         Verdict::Undecided if !report.snapshots.is_empty() => report.summary.clone(),
         Verdict::Undecided => what_it_takes(report),
     };
-    let usual = if report.snapshots.is_empty() { words::resource("ram") } else { "GPU memory".to_owned() };
+    let of_cards = !report.logged.is_empty() && report.logged.iter().all(|one| matches!(one.whose, "card" | "allocator"));
+    let usual = if report.snapshots.is_empty() && !of_cards { words::resource("ram") } else { "GPU memory".to_owned() };
     let resource = leak.map_or(usual, |leak| words::resource(&leak.resource));
     let seen = if let Some(snapshot) = report.snapshots.first() {
         let by = words::pieces(snapshot.files, "snapshot", "snapshots");

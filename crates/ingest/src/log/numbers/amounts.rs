@@ -5,6 +5,8 @@ use super::token::{Sort, Token};
 use crate::header::Unit as Said;
 use crate::words;
 
+/// Why a number without a unit is left out.
+pub(super) const NO_UNIT: &str = "its unit is not said";
 /// Words before a number that may belong to its name.
 const MOST_WORDS: usize = 6;
 
@@ -116,16 +118,47 @@ pub(super) fn find(line: &str, tokens: &[Token], named: &[Named], amounts: &mut 
             what = meaning(&name, true);
         }
         let place = tokens[at].start;
+        // `RAM: 3 GB free`.
+        if let (Meaning::Memory(..), Some(why)) = (what, other_than_used(line, tokens, behind.next)) {
+            what = Meaning::Not(why);
+        }
         match (what, unit) {
             (Meaning::Nothing, _) => {}
             (Meaning::Not(why), _) => passed.push(Passed { name, why }),
-            (Meaning::Memory(..), None) if front.tied => passed.push(Passed { name, why: "its unit is not said" }),
+            (Meaning::Memory(..), None) if front.tied => passed.push(Passed { name, why: NO_UNIT }),
             (Meaning::Memory(..), None) => {}
             (Meaning::Memory(..), Some(_)) if signed => passed.push(Passed { name, why: "a difference, not what is in use" }),
             (Meaning::Memory(whose, what), Some(unit)) => {
                 amounts.push(Amount { name, whose, what, value, last_digit, unit, limit: behind.limit, at: place });
             }
         }
+    }
+}
+
+/// A number whose name is a key or a tag: its unit stands in the name, if anywhere.
+pub(super) fn by_name(
+    name: &str,
+    value: f64,
+    last_digit: f64,
+    at: usize,
+    named: &[Named],
+    amounts: &mut Vec<Amount>,
+    passed: &mut Vec<Passed>,
+) {
+    let wanted = named.iter().find(|named| name == named.name || name.rsplit(' ').next() == Some(&named.name));
+    let unit = wanted.and_then(|named| named.unit).or_else(|| unit_in_name(name));
+    let meaning = match (meaning(name, unit.is_some()), wanted) {
+        (Meaning::Memory(whose, _), Some(_)) => Meaning::Memory(whose, What::Used),
+        (_, Some(_)) => Meaning::Memory(Whose::Unsaid, What::Used),
+        (meaning, None) => meaning,
+    };
+    match (meaning, unit) {
+        (Meaning::Memory(whose, what), Some(unit)) if value >= 0.0 => {
+            amounts.push(Amount { name: name.to_owned(), whose, what, value, last_digit, unit, limit: None, at });
+        }
+        (Meaning::Memory(..), None) => passed.push(Passed { name: name.to_owned(), why: NO_UNIT }),
+        (Meaning::Not(why), _) => passed.push(Passed { name: name.to_owned(), why }),
+        _ => {}
     }
 }
 
@@ -139,6 +172,22 @@ fn before_slash(line: &str, tokens: &[Token], slash: usize) -> bool {
             number && unit_of(before.text(line), !before.gap).is_some()
         }
         _ => false,
+    }
+}
+
+/// A word behind an amount that says that it is not in use, unless it is the name of the next number.
+fn other_than_used(line: &str, tokens: &[Token], next: usize) -> Option<&'static str> {
+    let word = tokens.get(next).filter(|token| token.sort == Sort::Word)?.text(line).to_ascii_lowercase();
+    let of_the_next = tokens
+        .get(next + 1)
+        .is_some_and(|token| token.is_mark(b":=") || matches!(token.sort, Sort::Number { .. } | Sort::Broken));
+    if of_the_next {
+        return None;
+    }
+    match word.as_str() {
+        "free" | "available" | "avail" | "left" | "remaining" | "unused" => Some("what is left, not what is in use"),
+        "total" | "capacity" | "installed" => Some("what there is, not what is in use"),
+        _ => None,
     }
 }
 
@@ -462,6 +511,7 @@ mod tests {
             ("System memory: 45.2%", "System memory", 45.2, 1.0),
             ("RAM 3.2/24.0 GB", "RAM", 3.2, 1e9),
             ("{'loss': 0.5, 'ram_gb': 12.3}", "ram_gb", 12.3, 1e9),
+            ("RAM used 12 GB free 3 GB", "RAM used", 12.0, 1e9),
             ("Mem usage: 1,234.5 MB", "Mem usage", 1234.5, 1e6),
         ] {
             assert_eq!(amounts(line), [(name.to_owned(), value, factor)], "{line}");
@@ -472,6 +522,9 @@ mod tests {
     fn what_is_no_amount_in_use() {
         for line in [
             "free memory: 3 GB",
+            "RAM: 3 GB free",
+            "MiB Mem : 24043.4 total,  1000.0 free",
+            "GPU 0: 80 GiB total",
             "memory bandwidth 12 GB/s",
             "downloaded 12 MB in 3 s",
             "RAM grew by: +12 MB",

@@ -61,6 +61,8 @@ struct Forms {
     glog: Regex,
     short: Regex,
     bar: Regex,
+    day: Regex,
+    top: Regex,
 }
 
 static FORMS: LazyLock<Forms> = LazyLock::new(|| {
@@ -71,9 +73,17 @@ static FORMS: LazyLock<Forms> = LazyLock::new(|| {
         glog: form(r"^[IWEF]([0-9]{2})([0-9]{2}) ([0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?)"),
         // `[08/29 12:00:00 d2.utils.events]: `
         short: form(r"^\[([0-9]{2})/([0-9]{2}) ([0-9]{2}:[0-9]{2}:[0-9]{2})"),
+        day: form(r"^[MTWFS][a-z]{2} ([A-Z][a-z]{2}) +([0-9]{1,2}) ([0-9]{2}:[0-9]{2}:[0-9]{2}) (?:[A-Z]{2,5} )?([0-9]{4})"),
+        top: form(r"^top - ([0-9]{2}:[0-9]{2}:[0-9]{2}) up"),
         bar: form(r"\[(?:([0-9]{1,4}):)?([0-9]{1,2}):([0-9]{2})<"),
     }
 });
+
+/// Whether a line begins as `date` and `nvidia-smi` write it: `Sat Nov 28 23:52:36 2026`, or as `top` does.
+pub(super) fn is_date(line: &[u8]) -> bool {
+    const DAYS: [&[u8]; 8] = [b"Mon ", b"Tue ", b"Wed ", b"Thu ", b"Fri ", b"Sat ", b"Sun ", b"top "];
+    DAYS.iter().any(|day| line.starts_with(day))
+}
 
 /// The time in a line whose prefix had none. Dates without a year count from one that had no 29th of February.
 pub(super) fn time_in(line: &str) -> Option<f64> {
@@ -88,6 +98,15 @@ pub(super) fn time_in(line: &str) -> Option<f64> {
     }
     if let Some(caps) = FORMS.date.captures(head) {
         return when::parse(&caps[1].replace(',', "."), false).map(|(seconds, _)| seconds);
+    }
+    if let Some(caps) = FORMS.day.captures(head) {
+        const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+        let month = MONTHS.iter().position(|month| *month == &caps[1])? + 1;
+        let date = format!("{}-{month:02}-{:0>2} {}", &caps[4], &caps[2], &caps[3]);
+        return when::parse(&date, false).map(|(seconds, _)| seconds);
+    }
+    if let Some(caps) = FORMS.top.captures(head) {
+        return when::parse(&caps[1], false).map(|(seconds, _)| seconds);
     }
     let caps = FORMS.glog.captures(head).or_else(|| FORMS.short.captures(head))?;
     when::parse(&format!("2001-{}-{} {}", &caps[1], &caps[2], &caps[3]), false).map(|(seconds, _)| seconds)
@@ -133,6 +152,9 @@ mod tests {
         let glog = time_in("I0301 12:00:00.250000 4242 train.py:7] x").expect("a time");
         assert_eq!(time_in("[03/01 12:00:01 d2.utils.events]: x").map(|t| t - glog), Some(0.75));
         assert_eq!(time_in("RAM: 3 GB"), None);
+        let day = time_in("Sat Nov 28 23:52:36 2026").expect("a time");
+        assert_eq!(time_in("Sun Nov 29 00:00:00 UTC 2026").map(|t| t - day), Some(444.0));
+        assert_eq!(time_in("top - 00:01:00 up 3 days"), Some(60.0));
         assert_eq!(elapsed("3%|x| 3/100 [01:02:03<05:00, 2it/s]"), Some(3723.0));
         assert_eq!(elapsed("3%|x| 3/100 [00:02<05:00, 2it/s]"), Some(2.0));
     }

@@ -9,8 +9,10 @@
 mod amounts;
 mod clock;
 mod forms;
+mod json;
 mod name;
 mod series;
+mod tables;
 mod token;
 
 use std::collections::{BTreeMap, HashMap};
@@ -21,6 +23,7 @@ use aho_corasick::AhoCorasick;
 use self::amounts::{Amount, INDEXED, Named, Passed, Unit};
 use self::clock::{Clock, Moment};
 use self::series::{Growing, Key};
+use self::tables::Tables;
 use self::token::{Sort, Token};
 use super::prefix::Source;
 use crate::header::{Field, Measure};
@@ -55,6 +58,7 @@ pub(super) struct Numbers {
     /// Shapes of each name.
     shapes: HashMap<Key, Vec<u64>>,
     clocks: HashMap<u64, Clock>,
+    tables: HashMap<u64, Tables>,
     passed: BTreeMap<(String, &'static str), (u64, u64)>,
     /// Amounts beyond the series that are kept.
     more: u64,
@@ -93,11 +97,14 @@ impl Numbers {
 
     /// One line without its prefix.
     pub(super) fn line(&mut self, lane: u64, bytes: &[u8], number: u64, source: &Source) {
+        if bytes.len() > LONGEST || self.table(lane, bytes, number, source) {
+            return;
+        }
         // Times of lines that say nothing of memory stand for those behind them.
-        let interesting = bytes.len() <= LONGEST && (WORDS.is_match(bytes) || !self.named.is_empty());
-        if !interesting {
-            if source.time_s.is_some() {
-                self.clock(lane, source.time_s);
+        if !(WORDS.is_match(bytes) || !self.named.is_empty()) {
+            if source.time_s.is_some() || clock::is_date(bytes) {
+                let own_s = source.time_s.or_else(|| clock::time_in(&String::from_utf8_lossy(bytes)));
+                self.clock(lane, own_s);
             }
             return;
         }
@@ -105,16 +112,20 @@ impl Numbers {
             return;
         }
         let text = String::from_utf8_lossy(bytes);
+        let (mut amounts, mut passed) = (Vec::new(), Vec::new());
+        let mut moment = Moment { line: number, ..Moment::default() };
+        if json::read(&text, &self.named, &mut moment, &mut amounts, &mut passed) {
+            moment.time_s = self.clock(lane, moment.time_s.or(source.time_s));
+            let entity = Entity::of_writer(source);
+            amounts.iter().for_each(|amount| self.push(lane, "JSON lines", &entity, 1, amount, &moment));
+            passed.into_iter().for_each(|passed| self.pass(passed, number));
+            return;
+        }
         let tokens = token::cut(&text);
-        let mut moment = Moment {
-            line: number,
-            time_s: self.clock(lane, source.time_s.or_else(|| clock::time_in(&text))),
-            elapsed_s: clock::elapsed(&text),
-            ..Moment::default()
-        };
+        moment.time_s = self.clock(lane, source.time_s.or_else(|| clock::time_in(&text)));
+        moment.elapsed_s = clock::elapsed(&text);
         clock::counts(&text, &tokens, &mut moment);
         let line = Line { text: &text, tokens: &tokens };
-        let (mut amounts, mut passed) = (Vec::new(), Vec::new());
         let form = forms::read(&line, &mut amounts).unwrap_or_else(|| {
             amounts::find(&text, &tokens, &self.named, &mut amounts, &mut passed);
             forms::LINES
@@ -125,6 +136,23 @@ impl Numbers {
             self.push(lane, form, &entity, shape, &amount, &moment);
         }
         passed.into_iter().for_each(|passed| self.pass(passed, number));
+    }
+
+    /// Whether a line belongs to a table that a program prints; its numbers are taken then.
+    fn table(&mut self, lane: u64, bytes: &[u8], number: u64, source: &Source) -> bool {
+        if self.tables.len() >= MOST_CLOCKS && !self.tables.contains_key(&lane) {
+            return false;
+        }
+        let Ok(text) = std::str::from_utf8(bytes) else { return false };
+        let Some(rows) = self.tables.entry(lane).or_default().line(text) else { return false };
+        let moment = Moment { line: number, time_s: self.clock(lane, rows.time_s.or(source.time_s)), ..Moment::default() };
+        for (amount, entity) in &rows.amounts {
+            self.push(lane, rows.form, entity, 1, amount, &moment);
+        }
+        if let Some((name, why)) = rows.passed {
+            self.pass(Passed { name: name.to_owned(), why }, number);
+        }
+        true
     }
 
     fn clock(&mut self, lane: u64, own_s: Option<f64>) -> Option<f64> {
@@ -186,7 +214,7 @@ impl Numbers {
     fn say(&self, said: &mut Vec<String>) {
         for ((name, why), (line, count)) in self.passed.iter().filter(|(_, (_, count))| *count >= FEWEST) {
             let name = crate::text::cut(name);
-            let mend = if *why == forms::NO_UNIT { ": say it with --column memory=NAME:MB" } else { "" };
+            let mend = if *why == amounts::NO_UNIT { ": say it with --column memory=NAME:MB" } else { "" };
             said.push(format!("`{name}` ({count} times, first in line {line}) was left out: {why}{mend}"));
         }
         if self.more > 0 {
@@ -205,6 +233,12 @@ struct Entity {
 }
 
 impl Entity {
+    /// Who wrote the line, where nothing else is said.
+    fn of_writer(source: &Source) -> Self {
+        let text = source.rank.map_or_else(|| source.host.clone(), |rank| format!("rank {rank}"));
+        Self { text, rank: source.rank, pid: source.pid, device: None }
+    }
+
     fn of(line: &Line<'_>, before: usize, source: &Source) -> Self {
         let mut entity = Self { rank: source.rank, pid: source.pid, ..Self::default() };
         let tokens = line.tokens;
@@ -244,10 +278,7 @@ impl Entity {
             }
         }
         if entity.text.is_empty() {
-            entity.text.clone_from(&source.host);
-            if let Some(rank) = source.rank {
-                entity.text = format!("rank {rank}");
-            }
+            entity.text = Self::of_writer(source).text;
         }
         entity
     }

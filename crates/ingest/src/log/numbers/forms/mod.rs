@@ -13,8 +13,6 @@ use super::token::Sort;
 
 /// Numbers in lines, in nobody's form.
 pub(super) const LINES: &str = "lines of the log";
-/// Why a number without a unit is left out.
-pub(super) const NO_UNIT: &str = "its unit is not said";
 
 /// A program's own way to write amounts.
 struct Form {

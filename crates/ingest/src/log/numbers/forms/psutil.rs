@@ -16,7 +16,7 @@ pub(super) fn read(line: &Line<'_>, amounts: &mut Vec<Amount>) {
     } else if line.text.contains("svmem(total=") {
         let (total, available) = (number_after(line, &["total"]), number_after(line, &["available"]));
         if let (Some(total), Some(available)) = (total, available) {
-            let mut used = available.amount("total less available", Whose::Machine, What::Used, BYTES);
+            let mut used = available.amount("memory in use", Whose::Machine, What::Used, BYTES);
             used.limit = Some(total.value);
             used.value = (total.value - available.value).max(0.0);
             amounts.push(used);
