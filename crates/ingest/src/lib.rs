@@ -21,6 +21,7 @@ mod plan;
 mod prometheus;
 mod roles;
 mod rows;
+pub mod scalars;
 mod sheet;
 pub mod snapshot;
 mod table;

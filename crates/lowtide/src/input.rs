@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use lowtide_analyse::Analyser;
-use lowtide_ingest::{Hints, Problem, log};
+use lowtide_ingest::{Hints, Problem, log, scalars};
 use lowtide_model::{Bytes, Event, LimitReport, Rate, Report, Seconds};
 use lowtide_record::{BrokeOff, export};
 use lowtide_report::{Curve, Gather};
@@ -46,7 +46,7 @@ pub struct Analysed {
 /// The first bytes of a file, which tell what it is.
 pub fn first_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut start = Vec::new();
-    File::open(path)?.take(8).read_to_end(&mut start)?;
+    File::open(path)?.take(12).read_to_end(&mut start)?;
     Ok(start)
 }
 
@@ -152,6 +152,11 @@ impl Source {
     }
 
     fn analyse_foreign(&self, columns: &[String], draws: bool) -> Result<Analysed, Failure> {
+        if scalars::looks_like(&self.start()?) {
+            let read = File::open(&self.path).map_err(log::LogError::from).and_then(|file| scalars::read(file, columns));
+            let scalars = read.map_err(|error| self.cannot(&format!("cannot read {}: {error}", self.name)))?;
+            return Ok(Analysed { analyser: Analyser::new(), judged: postmortem::of_scalars(&scalars) });
+        }
         let imported = match self.import_or_log(columns)? {
             Foreign::Measured(imported) => imported,
             Foreign::Log(log) => return Ok(Analysed { analyser: Analyser::new(), judged: postmortem::judged(&log) }),

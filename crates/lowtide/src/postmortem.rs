@@ -1,6 +1,7 @@
 //! The report of a run that is dead and left only its log.
 
 use lowtide_ingest::log::{LOOKED_FOR, Log};
+use lowtide_ingest::scalars::Scalars;
 use lowtide_model::{Finding, Report, Verdict};
 
 use crate::input::Judged;
@@ -33,6 +34,17 @@ pub fn judged(log: &Log) -> Judged {
         vec![format!("read as a log of {} lines", log.lines)]
     };
     logged::add(&mut report, &log.series);
+    Judged { report, said, curve: lowtide_report::Curve::default() }
+}
+
+/// What a file of metrics says.
+pub fn of_scalars(scalars: &Scalars) -> Judged {
+    let mut report = Report::empty(Verdict::Undecided);
+    report.warnings.clone_from(&scalars.said);
+    report.run.source = format!("{} of {} scalars", scalars.what, scalars.scalars);
+    report.summary = "none of its scalars is memory in use with a unit; name one: --column memory=TAG:MB".to_owned();
+    logged::add(&mut report, &scalars.series);
+    let said = vec![format!("read as a {} of {} scalars", scalars.what, scalars.scalars)];
     Judged { report, said, curve: lowtide_report::Curve::default() }
 }
 

@@ -58,6 +58,16 @@ fn real_logs_get_the_verdict_that_their_programs_deserve() {
 }
 
 #[test]
+fn an_event_file_of_tensorboard_gets_its_verdict() {
+    let folder = logs().join("../scalars");
+    for (name, verdict) in [("leak.tfevents", "leak"), ("none.tfevents", "no_leak")] {
+        let report = report(&folder.join(name));
+        assert_eq!(report["verdict"], verdict, "{name}: {}", report["logged"]);
+        assert_eq!(report["run"]["source"], "TensorBoard event file of 1200 scalars");
+    }
+}
+
+#[test]
 fn the_rate_is_that_of_the_program() {
     // 1 MiB for each step of 0.12 s and a little.
     let report = report(&logs().join("logging-leak.log"));
@@ -99,7 +109,7 @@ fn who_else_can_be_in_it_lowers_the_certainty() {
     }
     let report = of_text(&every_second(300, |at| format!("rss=900.5MiB system memory used: {} MiB", 1000 + 3 * at)));
     assert_eq!(report["verdict"], "no_leak", "{}", report["logged"]);
-    assert!(report["findings"][0]["text"].as_str().unwrap().contains("while the process that the log measures does not"));
+    assert!(report["findings"][0]["text"].as_str().unwrap().contains("while the process that is measured does not"));
 }
 
 #[test]

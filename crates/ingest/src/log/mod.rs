@@ -33,7 +33,7 @@ const MOST_MESSAGES: usize = 4096;
 const MOST_LANES: usize = 64;
 
 /// What a log holds.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Log {
     /// Lines read.
     pub lines: u64,

@@ -25,7 +25,7 @@ pub fn join(report: &mut Report, all: &[Judged<'_>]) {
 fn until(one: &Judged<'_>, end: &Finding) -> Option<String> {
     let told = tell::sentence(one.series, &one.judgement);
     let what = if end.is_kill() { "kill" } else { "error" };
-    let lines = format!("lines {} to {}", one.series.lines.0, one.series.lines.1);
+    let lines = format!("{} {} to {}", tell::places(one.series), one.series.lines.0, one.series.lines.1);
     match one.judgement.verdict? {
         Verdict::Leak | Verdict::LikelyLeak => Some(format!("{told}, until the {what} ({lines}): it was growth")),
         Verdict::NoLeak => {

@@ -132,13 +132,13 @@ fn lower(judgement: &mut Judgement, series: &Series) {
             return;
         }
         let doubts = [
-            (!series.axis.is_time(), "the lines have no times, so that what fills up for a minute looks the same"),
+            (!series.axis.is_time(), "it has no times, so that what fills up for a minute looks the same"),
             (series.whose == Whose::Machine, "it is of the whole machine: other programs are in it"),
             (
                 series.whose == Whose::Card,
                 "it is of the whole card as its driver counts it: what PyTorch holds for its largest batch is in it",
             ),
-            (series.whose == Whose::Unsaid, "whose memory it is the log does not say"),
+            (series.whose == Whose::Unsaid, "it is not said whose memory it is"),
             (series.what == What::Reserved, "it is what PyTorch holds, used or not: that follows the largest batch"),
         ];
         for (_, doubt) in doubts.iter().filter(|(applies, _)| *applies) {

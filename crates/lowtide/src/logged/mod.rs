@@ -81,7 +81,7 @@ fn explained_by_others(all: &mut [Judged<'_>]) {
             one.judgement.explained("rises with the process's own");
         } else if one.series.whose == Whose::Machine && own_level {
             one.judgement
-                .explained("rises, while the process that the log measures does not: its workers, /dev/shm, or another program");
+                .explained("rises, while the process that is measured does not: its workers, /dev/shm, or another program");
         }
     }
 }
@@ -89,10 +89,18 @@ fn explained_by_others(all: &mut [Judged<'_>]) {
 /// The worst that is established; else what the process's own numbers say.
 fn verdict(all: &[Judged<'_>]) -> Verdict {
     let worst = all.iter().max_by_key(|one| rank(one.judgement.verdict)).and_then(|one| one.judgement.verdict);
+    let own = all.iter().any(|one| one.series.whose == Whose::Process && one.judgement.verdict == Some(Verdict::NoLeak));
     match worst {
         Some(verdict @ (Verdict::Leak | Verdict::LikelyLeak)) => verdict,
-        // Level is what is level in all that was judged: one that cannot be told yet leaves it open.
-        Some(Verdict::NoLeak) if all.iter().all(|one| one.judgement.verdict != Some(Verdict::Undecided)) => Verdict::NoLeak,
+        // Level is what is level in all that was judged: one that cannot be told yet leaves it open, but for the machine's
+        // where the process's own is known.
+        Some(Verdict::NoLeak)
+            if all
+                .iter()
+                .all(|one| one.judgement.verdict != Some(Verdict::Undecided) || (own && one.series.whose == Whose::Machine)) =>
+        {
+            Verdict::NoLeak
+        }
         _ => Verdict::Undecided,
     }
 }
@@ -118,10 +126,10 @@ fn fill(report: &mut Report, all: &[Judged<'_>]) {
     let has = |gpu: bool| all.iter().any(|one| matches!(one.series.whose, Whose::Card | Whose::Allocator) == gpu);
     report.blind_spots.clear();
     if !has(false) {
-        report.blind_spots.push("host RAM: the log has no number of it".to_owned());
+        report.blind_spots.push("host RAM: the file has no number of it".to_owned());
     }
     if !has(true) {
-        report.blind_spots.push("GPU memory: the log has no number of it".to_owned());
+        report.blind_spots.push("GPU memory: the file has no number of it".to_owned());
     }
     report.blind_spots.push("which objects grow, and which line adds them: `lowtide run` tells".to_owned());
     report.summary = summary(report, all);

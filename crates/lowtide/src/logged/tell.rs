@@ -37,6 +37,11 @@ fn over(series: &Series, length: f64) -> String {
     }
 }
 
+/// What its places count.
+pub fn places(series: &Series) -> &'static str {
+    if matches!(series.form, "TensorBoard" | "W&B history" | "W&B system metrics") { "records" } else { "lines" }
+}
+
 /// What the series is called: `ram`, `allocated (gpu 0)`.
 pub fn name(series: &Series) -> String {
     if series.entity.is_empty() { format!("`{}`", series.name) } else { format!("`{}` ({})", series.name, series.entity) }
@@ -106,7 +111,7 @@ pub fn finding(series: &Series, judgement: &Judgement) -> Finding {
         });
     }
     if series.rank.is_some() || series.pid.is_some() || series.whose == Whose::Process {
-        let mut process = ProcessRef::of_role(Role::Other, "the process that the log measures".to_owned(), String::new());
+        let mut process = ProcessRef::of_role(Role::Other, "the process that is measured".to_owned(), String::new());
         (process.rank, process.pid) = (series.rank, series.pid.unwrap_or(0));
         finding.process = Some(process);
     }
@@ -119,8 +124,12 @@ fn evidence(series: &Series, judgement: &Judgement) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(judged) = judgement.judged() {
         lines.push(format!(
-            "{} numbers ({}), lines {from} to {to}: {} low tides, {:.0} standard errors from level",
-            series.points, series.form, judged.tides, judged.t
+            "{} numbers ({}), {} {from} to {to}: {} low tides, {:.0} standard errors from level",
+            series.points,
+            series.form,
+            places(series),
+            judged.tides,
+            judged.t
         ));
         let excursions = &judged.excursions;
         if !series.percent && excursions.count > 0 && excursions.height > WORTH_A_LINE {

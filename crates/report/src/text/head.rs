@@ -71,7 +71,7 @@ pub fn verdict(page: &mut Page, report: &Report) {
 
 /// Whether the report is of a log in which nothing was measured.
 fn only_told(report: &Report) -> bool {
-    report.sampling.ticks == 0 && report.run.source.starts_with("log of ")
+    report.sampling.ticks == 0 && (report.run.source.starts_with("log of ") || report.run.source.ends_with(" scalars"))
 }
 
 fn smallest_seen(report: &Report) -> String {

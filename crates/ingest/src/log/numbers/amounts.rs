@@ -12,7 +12,7 @@ const MOST_WORDS: usize = 6;
 
 /// In which unit a number stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Unit {
+pub(crate) enum Unit {
     /// Bytes in one, beyond doubt.
     Exact(f64),
     /// `MB` and `GB`: decimal by their names, binary in what many programs write. Bytes in one by the name.

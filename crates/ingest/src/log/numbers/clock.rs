@@ -10,7 +10,7 @@ use crate::when;
 
 /// What a line says of when it was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Moment {
+pub(crate) struct Moment {
     /// The line, counted from 1.
     pub line: u64,
     /// Seconds from any start, by a time in this line or in one before it.

@@ -20,8 +20,8 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-use self::amounts::{Amount, INDEXED, Named, Passed, Unit};
-use self::clock::{Clock, Moment};
+use self::amounts::{Amount, INDEXED, Named, Passed};
+use self::clock::Clock;
 use self::series::{Growing, Key};
 use self::tables::Tables;
 use self::token::{Sort, Token};
@@ -29,6 +29,8 @@ use super::prefix::Source;
 use crate::header::{Field, Measure};
 use crate::hints::Hint;
 
+pub(crate) use self::amounts::Unit;
+pub(crate) use self::clock::Moment;
 pub use self::name::{What, Whose};
 pub use self::series::{Axis, Series};
 
@@ -53,7 +55,7 @@ pub(super) struct Line<'a> {
 
 /// Everything that was found so far.
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
+pub(crate) struct Numbers {
     series: HashMap<Key, Growing>,
     /// Shapes of each name.
     shapes: HashMap<Key, Vec<u64>>,
@@ -88,11 +90,24 @@ static ENDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
 
 impl Numbers {
     /// With what the user says of names; what is said of other sorts of columns has no meaning in a log.
-    pub(super) fn new(hints: Vec<Hint>) -> Self {
+    pub(crate) fn new(hints: Vec<Hint>) -> Self {
         let memory =
             |hint: &Hint| matches!(hint.field, Field::Measure(measure) if measure.is_memory() || measure == Measure::Used);
         let named = |hint: Hint| Named { name: hint.column, unit: hint.factor.map(Unit::Exact) };
         Self { named: hints.into_iter().filter(memory).map(named).collect(), ..Self::default() }
+    }
+
+    /// A number of a file of metrics, by its name there: `place` counts them from 1.
+    pub(crate) fn scalar(&mut self, form: &'static str, name: &str, unit: Option<Unit>, value: f64, digit: f64, moment: &Moment) {
+        let (mut amounts, mut passed) = (Vec::new(), Vec::new());
+        let known = unit.map(|unit| Named { name: name.to_owned(), unit: Some(unit) });
+        let named = known.as_ref().map_or(self.named.as_slice(), std::slice::from_ref);
+        amounts::by_name(name, value, digit, 0, named, &mut amounts, &mut passed);
+        let entity = Entity::of_name(name);
+        for amount in &amounts {
+            self.push(0, form, &entity, 1, amount, moment);
+        }
+        passed.into_iter().for_each(|passed| self.pass(passed, moment.line));
     }
 
     /// One line without its prefix.
@@ -194,7 +209,7 @@ impl Numbers {
     }
 
     /// The series, those that came first in the log first, and what is to be said of the rest.
-    pub(super) fn finish(mut self, said: &mut Vec<String>) -> Vec<Series> {
+    pub(crate) fn finish(mut self, said: &mut Vec<String>) -> Vec<Series> {
         let mut all: Vec<Series> = Vec::new();
         for (whole, shapes) in std::mem::take(&mut self.shapes) {
             let Some(together) = self.series.remove(&whole) else { continue };
@@ -237,6 +252,14 @@ impl Entity {
     fn of_writer(source: &Source) -> Self {
         let text = source.rank.map_or_else(|| source.host.clone(), |rank| format!("rank {rank}"));
         Self { text, rank: source.rank, pid: source.pid, device: None }
+    }
+
+    /// By a metric's name: `gpu.0.memoryAllocatedBytes`.
+    fn of_name(name: &str) -> Self {
+        // Points are no decimal ones there.
+        let text = name.replace('.', " ");
+        let tokens = token::cut(&text);
+        Self::of(&Line { text: &text, tokens: &tokens }, usize::MAX, &Source::default())
     }
 
     fn of(line: &Line<'_>, before: usize, source: &Source) -> Self {

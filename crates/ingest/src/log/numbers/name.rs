@@ -119,6 +119,16 @@ pub(super) fn meaning(name: &str, unit: bool) -> Meaning {
     ]) {
         return Meaning::Not("a difference or an estimate, not what is in use");
     }
+    // `allocated_bytes.all.allocated` of torch.cuda.memory_stats: all that ever was.
+    let counted = words
+        .windows(2)
+        .any(|pair| matches!(pair[0].as_str(), "all" | "pool") && matches!(pair[1].as_str(), "allocated" | "freed"));
+    if counted {
+        return Meaning::Not("all that was ever allocated, not what is in use");
+    }
+    if has(&["pool"]) && has(&["small", "large"]) {
+        return Meaning::Not("a part of what is in use, which stands beside it");
+    }
     if has(&["free", "available", "avail", "left", "remaining", "unused", "headroom"]) {
         return Meaning::Not("what is left, not what is in use");
     }
@@ -138,13 +148,10 @@ pub(super) fn meaning(name: &str, unit: bool) -> Meaning {
     let whose = match () {
         () if held && (card || !has(&["ram", "rss", "system", "host", "process"])) => Whose::Allocator,
         () if card => Whose::Card,
+        // `system/rss_mb` is a process's all the same.
+        () if has(&["rss", "uss", "pss", "vmrss", "maxrss", "hwm", "vmhwm"]) => Whose::Process,
         () if has(&["system", "host", "machine", "node", "sys", "swap"]) => Whose::Machine,
-        () if has(&[
-            "rss", "uss", "pss", "resident", "vmrss", "vmhwm", "hwm", "maxrss", "process", "proc", "worker", "trainer",
-        ]) =>
-        {
-            Whose::Process
-        }
+        () if has(&["resident", "process", "proc", "worker", "trainer"]) => Whose::Process,
         () => Whose::Unsaid,
     };
     let what = match () {
@@ -175,6 +182,10 @@ mod tests {
             ("system memory used", Whose::Machine, What::Used),
             ("peak_gpu_mem", Whose::Card, What::Peak),
             ("GPU", Whose::Card, What::Used),
+            ("system/rss_mb", Whose::Process, What::Used),
+            ("DeviceStatsMonitor.on_train_batch_start/allocated_bytes.all.current", Whose::Allocator, What::Used),
+            ("reserved_bytes.all.current", Whose::Allocator, What::Reserved),
+            ("allocated_bytes.all.peak", Whose::Allocator, What::Peak),
         ] {
             assert_eq!(meaning(name, true), Meaning::Memory(whose, what), "{name}");
         }
@@ -196,7 +207,15 @@ mod tests {
         ] {
             assert_eq!(meaning(name, true), Meaning::Nothing, "{name}");
         }
-        for name in ["free memory", "RAM total", "train_mem_cpu_alloc_delta", "available RAM", "gpu mem left"] {
+        for name in [
+            "free memory",
+            "RAM total",
+            "train_mem_cpu_alloc_delta",
+            "available RAM",
+            "gpu mem left",
+            "allocated_bytes.all.allocated",
+            "allocated_bytes.large_pool.current",
+        ] {
             assert!(matches!(meaning(name, true), Meaning::Not(_)), "{name}");
         }
         assert_eq!(meaning("allocated", false), Meaning::Nothing, "without a unit it may be anything");

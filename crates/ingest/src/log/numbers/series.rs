@@ -47,7 +47,7 @@ impl Axis {
 }
 
 /// A series of amounts that a log says.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// The name, as the log has it first.
     pub name: String,
