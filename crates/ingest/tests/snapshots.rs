@@ -209,12 +209,22 @@ fn an_out_of_memory_error_tells_what_lived() {
 
 #[test]
 fn a_pool_of_its_own_is_told_apart() {
-    let snapshot = snapshot("2.15-oom");
+    let mut snapshot = snapshot("2.15-oom");
     let pools = fragments::pools(&snapshot, 0);
     assert_eq!(pools.iter().map(|pool| pool.id).collect::<Vec<_>>(), [(0, 0), (0, 3)]);
     assert_eq!((pools[1].used.segments, pools[1].used.requested), (1, 5 << 20));
     let sum: u64 = pools.iter().map(|pool| pool.used.reserved).sum();
     assert_eq!(sum, fragments::usage(&snapshot, 0).reserved);
+    // All of them count, however many there are.
+    let before = fragments::in_private_pools(&snapshot, 0);
+    assert_eq!(before, pools[1].used.reserved);
+    let one = snapshot.segments.iter().find(|segment| segment.pool == (0, 3)).unwrap().clone();
+    snapshot.segments.extend((4..104).map(|id| {
+        let mut other = one.clone();
+        other.pool = (0, id);
+        other
+    }));
+    assert_eq!(fragments::in_private_pools(&snapshot, 0), 101 * before);
     assert_eq!(snapshot.settings.iter().find(|(name, _)| name == "max_split_size").unwrap().1, "-1");
 }
 

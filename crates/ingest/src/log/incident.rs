@@ -299,6 +299,9 @@ fn related(a: Family, b: Family) -> bool {
 fn fits(incident: &Incident, message: &Message) -> bool {
     let killed = |message: &Message| match message.family {
         Family::Kernel | Family::KernelPart | Family::EarlyOom | Family::Shell | Family::ExitCode => true,
+        // The memory of the host: a card that is full sends no signal. A bus error is none of it either.
+        Family::Slurm | Family::Systemd => true,
+        Family::Kubernetes | Family::Docker => message.number("exit_code") != Some(1.0),
         Family::DataLoader => message.number("signal") == Some(9.0),
         Family::Elastic => message.number("exit_code") == Some(-9.0),
         _ => false,

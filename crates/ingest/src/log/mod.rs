@@ -13,6 +13,7 @@ mod messages;
 pub mod numbers;
 mod prefix;
 mod stream;
+mod symptoms;
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -101,6 +102,7 @@ fn read_with(input: impl Read, hints: Vec<crate::hints::Hint>) -> std::io::Resul
         let bare = prefix::strip(piece.bytes);
         let record = bare.record || piece.overwrites;
         reader.line(bare.lane, &bare.rest, piece.line, &bare.source);
+        reader.symptoms.line(&bare.rest, piece.line);
         reader.numbers.line(bare.lane, &bare.rest, piece.line, &bare.source);
         reader.push(bare.lane, &bare.rest, piece.line, &bare.source, record, false);
         last = (bare.lane, bare.source);
@@ -116,6 +118,7 @@ struct Reader {
     messages: Vec<Message>,
     more: u64,
     numbers: numbers::Numbers,
+    symptoms: symptoms::Symptoms,
 }
 
 impl Reader {
@@ -159,6 +162,9 @@ impl Reader {
         self.messages.sort_by_key(|message| (message.line, message.family));
         let mut said = Vec::new();
         let incidents = incident::join(self.messages, &mut said);
+        if incidents.is_empty() {
+            said.extend(self.symptoms.say());
+        }
         let series = self.numbers.finish(&mut said);
         Log { lines, incidents, more: self.more, said, series }
     }

@@ -127,11 +127,11 @@ fn tensor(message: &[u8]) -> Option<(f64, f64)> {
         match (field, value) {
             (1, Value::Varint(told)) => kind = told,
             (4 | 5, Value::Bytes(bytes)) if bytes.len() == 4 && kind == 1 => {
-                found = Some(single(u32::from_le_bytes(bytes.try_into().ok()?)))
+                found = Some(single(u32::from_le_bytes(bytes.try_into().ok()?)));
             }
             (5, Value::Fixed32(bits)) if kind == 1 => found = Some(single(bits)),
             (4 | 6, Value::Bytes(bytes)) if bytes.len() == 8 && kind == 2 => {
-                found = Some((f64::from_le_bytes(bytes.try_into().ok()?), 0.0))
+                found = Some((f64::from_le_bytes(bytes.try_into().ok()?), 0.0));
             }
             (6, Value::Fixed64(bits)) if kind == 2 => found = Some((f64::from_bits(bits), 0.0)),
             _ => {}

@@ -143,7 +143,7 @@ fn item(message: &[u8], system: bool) -> Option<(String, f64, f64)> {
             }
             // Zigzag, as sint64 is written.
             (5, Value::Varint(value)) if !system => {
-                found = Some(((value >> 1) as i64 ^ -((value & 1) as i64)) as f64).map(|value| (value, 1.0))
+                found = Some((((value >> 1) as i64 ^ -((value & 1) as i64)) as f64, 1.0));
             }
             (6, Value::Fixed64(bits)) if !system => found = Some((f64::from_bits(bits), 0.0)),
             (16, Value::Bytes(json)) => {

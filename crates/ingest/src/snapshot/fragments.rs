@@ -88,6 +88,13 @@ pub fn pools(snapshot: &Snapshot, device: u32) -> Vec<Pool> {
     pools.into_iter().take(MOST_POOLS).map(|(id, used)| Pool { id, used }).collect()
 }
 
+/// What pools of their own have of a device, all of them, bytes.
+#[must_use]
+pub fn in_private_pools(snapshot: &Snapshot, device: u32) -> u64 {
+    let private = snapshot.segments.iter().filter(|segment| segment.device == device && segment.pool != (0, 0));
+    private.map(|segment| segment.total).fold(0, u64::saturating_add)
+}
+
 /// The segment's blocks are as large together as it is itself; else the snapshot does not fit itself.
 #[must_use]
 pub fn tiles(snapshot: &Snapshot, segment: &Segment) -> bool {

@@ -1,6 +1,6 @@
 //! Messages of one end are one incident, and one explanation.
 
-use lowtide_ingest::log::Family::{Cuda, Kernel, Numpy, SharedMemory};
+use lowtide_ingest::log::Family::{Cuda, Kernel, Numpy, SharedMemory, Slurm};
 use lowtide_model::{Class, Finding, Kind};
 
 use crate::{GIB, log, one};
@@ -71,6 +71,33 @@ fn an_error_of_numpy_is_told_by_numpy() {
         "Traceback\nnumpy.core._exceptions._ArrayMemoryError: Unable to allocate 7.28 TiB for an array with shape (1000000, 1000000) and data type float64\nKilled\n",
     );
     assert_eq!(incident.main().family, Numpy);
+}
+
+#[test]
+fn a_full_card_and_a_kill_on_the_host_are_two_ends() {
+    const CARD: &str = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 22.00 MiB. GPU 0 has a total capacity of 23.65 GiB of which 11.06 MiB is free. Including non-PyTorch memory, this process has 23.60 GiB memory in use. Of the allocated memory 22.90 GiB is allocated by PyTorch, and 194.87 MiB is reserved by PyTorch but unallocated.\n";
+    const SLURM: &str = "slurmstepd: error: Detected 1 oom_kill event in StepId=11300781.0. Some of the step tasks have been OOM Killed.\nsrun: error: node1: task 0: Out Of Memory\n";
+    for text in [format!("{CARD}{SLURM}"), format!("{SLURM}{CARD}")] {
+        let log = log(&text);
+        let mut families: Vec<Vec<_>> = Vec::new();
+        for incident in &log.incidents {
+            let mut of_one: Vec<_> = incident.messages.iter().map(|message| message.family).collect();
+            of_one.dedup();
+            families.push(of_one);
+        }
+        families.sort();
+        assert_eq!(families, [[Cuda], [Slurm]], "{text}");
+    }
+}
+
+#[test]
+fn what_follows_from_another_process_s_end_is_told_for_what_it_is() {
+    let symptom = log("step 5\nTraceback (most recent call last):\n    raise EOFError\nEOFError\n");
+    assert!(symptom.incidents.is_empty());
+    assert!(symptom.said[0].contains("line 4: `EOFError`") && symptom.said[0].contains("dmesg"), "{:?}", symptom.said);
+    let with_its_reason =
+        log("EOFError\nOut of memory: Killed process 12 (python) total-vm:12kB, anon-rss:8kB, file-rss:0kB, shmem-rss:0kB\n");
+    assert_eq!((with_its_reason.incidents.len(), with_its_reason.said.len()), (1, 0), "{:?}", with_its_reason.said);
 }
 
 #[test]

@@ -17,7 +17,6 @@ const PEAK_SHARE: f64 = 0.1;
 /// The report's section about a device.
 pub fn section(snapshot: &Snapshot, device: u32, by_line: &[Vec<Line<'_>>]) -> SnapshotReport {
     let used = fragments::usage(snapshot, device);
-    let private = fragments::pools(snapshot, device).into_iter().filter(|pool| pool.id != (0, 0));
     SnapshotReport {
         files: by_line.len() as u64,
         device,
@@ -28,7 +27,7 @@ pub fn section(snapshot: &Snapshot, device: u32, by_line: &[Vec<Line<'_>>]) -> S
         split: used.split,
         releasable: used.releasable,
         largest_free: used.largest_free,
-        in_private_pools: private.map(|pool| pool.used.reserved).fold(0, u64::saturating_add),
+        in_private_pools: fragments::in_private_pools(snapshot, device),
         segments: used.segments,
         events: 0,
         seconds: None,

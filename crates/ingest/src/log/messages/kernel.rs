@@ -5,12 +5,19 @@
 use super::{At, Family, Message, patterns};
 use crate::log::stream::LINE;
 
+/// What stands behind the name of a killed process, as far as each kernel has it.
+macro_rules! kill_fields {
+    () => {
+        r"(?:,uid(?P<uid_old>\d{1,10}),)?(?:total-vm:(?P<vm>\d[\d,]*)kb)?(?:,anon-rss:(?P<anon>\d[\d,]*)kb)?(?:,file-rss:(?P<file>\d[\d,]*)kb)?(?:,shmem-rss:(?P<shmem>\d[\d,]*)kb)?(?:,uid:(?P<uid>\d{1,10})pgtables:(?P<tables>\d[\d,]*)kb)?(?:oom_score_adj:(?P<adj>-?\d{1,4}))?"
+    };
+}
+
 patterns! {
     INVOKED = r"invokedoom-killer:gfp_mask=0x(?P<gfp>[0-9a-f]{1,16})(?:\([^)]{0,200}\))?(?:,nodemask=[^,]{1,40})?,order=(?P<order>-?\d{1,3})(?:,oom_(?:score_)?adj=(?P<adj>-?\d{1,4}))?";
     CONSTRAINT = r"oom-kill:constraint=(?P<constraint>constraint_[a-z_]{3,24}),[^\n]{0,400}?task=(?P<task>.{1,32}?),pid=(?P<pid>\d{1,9}),uid=(?P<uid>\d{1,10})";
     OOM_MEMCG = r"oom_memcg=(?P<path>[^,]{1,300})";
     TASK_MEMCG = r"task_memcg=(?P<path>[^,]{1,300})";
-    KILLED = r"killedprocess(?P<pid>\d{1,9})(?:\((?P<name>.{1,40}?)\))?(?:,uid(?P<uid_old>\d{1,10}),)?(?:total-vm:(?P<vm>\d[\d,]*)kb)?(?:,anon-rss:(?P<anon>\d[\d,]*)kb)?(?:,file-rss:(?P<file>\d[\d,]*)kb)?(?:,shmem-rss:(?P<shmem>\d[\d,]*)kb)?(?:,uid:(?P<uid>\d{1,10})pgtables:(?P<tables>\d[\d,]*)kb)?(?:oom_score_adj:(?P<adj>-?\d{1,4}))?";
+    KILLED = concat!(r"killedprocess(?P<pid>\d{1,9})(?:\((?P<name>.{1,40}?)\))?", kill_fields!());
     NAME_AND_FIELDS = r"killedprocess\d{1,9}\((?P<name>.{1,40}?)\)(?:,uid\d{1,10},)?total-vm:";
     CUT = r"(?:[,.]*)(?:total-vm|anon-rss|file-rss|shmem-rss|pgtables):[^,\n]{0,20}";
     KILLING = r"killprocess(?P<pid>\d{1,9})\((?P<name>.{1,40}?)\)score(?P<score>\d{1,6})orsacrificechild";
@@ -123,7 +130,7 @@ fn fields<'a>(at: &At<'a>, name_end: usize) -> Option<regex::bytes::Captures<'a>
 }
 
 patterns! {
-    FIELDS = r"\)(?:,uid(?P<uid_old>\d{1,10}),)?(?:total-vm:(?P<vm>\d[\d,]*)kb)?(?:,anon-rss:(?P<anon>\d[\d,]*)kb)?(?:,file-rss:(?P<file>\d[\d,]*)kb)?(?:,shmem-rss:(?P<shmem>\d[\d,]*)kb)?(?:,uid:(?P<uid>\d{1,10})pgtables:(?P<tables>\d[\d,]*)kb)?(?:oom_score_adj:(?P<adj>-?\d{1,4}))?";
+    FIELDS = concat!(r"\)", kill_fields!());
 }
 
 /// `Out of memory: Kill process 25635 (python) score 974 or sacrifice child`: 3.x and 4.x, before the kill itself.

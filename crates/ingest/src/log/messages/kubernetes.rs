@@ -1,6 +1,7 @@
 //! Kubernetes: `kubectl describe`, YAML and JSON of a pod, events.
 
 use super::{At, Family, Message, docker, patterns};
+use crate::log::stream::GAP;
 
 patterns! {
     DOCKER_FALSE = r#"oomkilled"?[:=]"?false"#;
@@ -21,6 +22,10 @@ pub(super) fn oom_killed(at: &At) -> Option<Message> {
         if at.here(&DOCKER_FALSE).is_some() {
             return None;
         }
+    }
+    // Slurm's `the step tasks have been OOM Killed` is two words.
+    if text.flags_within(at.start..at.end) & GAP != 0 {
+        return None;
     }
     let mut message = Message::new(Family::Kubernetes, text, at.line());
     message.word("reason", "OOMKilled");

@@ -116,7 +116,7 @@ impl Numbers {
             return;
         }
         // Times of lines that say nothing of memory stand for those behind them.
-        if !(WORDS.is_match(bytes) || !self.named.is_empty()) {
+        if !WORDS.is_match(bytes) && self.named.is_empty() {
             if source.time_s.is_some() || clock::is_date(bytes) {
                 let own_s = source.time_s.or_else(|| clock::time_in(&String::from_utf8_lossy(bytes)));
                 self.clock(lane, own_s);

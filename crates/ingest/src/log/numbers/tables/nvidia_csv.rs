@@ -25,7 +25,7 @@ pub(super) fn begin(text: &str) -> Option<Table> {
     let at = |wanted: &[&str]| names.iter().position(|name| wanted.contains(name));
     Some(Table {
         columns: names.len(),
-        used: names.iter().position(|name| is_used(&name))?,
+        used: names.iter().position(is_used)?,
         total: at(&["memory.total [MiB]"]),
         index: at(&["index", "gpu_bus_id", "uuid", "gpu_uuid", "pci.bus_id"]),
         pid: at(&["pid"]),
