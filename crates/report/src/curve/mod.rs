@@ -1,15 +1,18 @@
 //! What a page draws of a run, gathered while its events stream by: memory of the whole tree and of each role by sort,
-//! phases, births and deaths of processes, and the moments at which lowtide held one up.
+//! phases, births and deaths of processes, the moments at which lowtide held one up, and memory of the GPUs ([`cards`]).
 //!
 //! Memory is bounded whatever the length of the run ([`thin`]).
 
+mod cards;
 mod thin;
 
 use std::collections::BTreeMap;
 
 use lowtide_model::{Event, MarkKind, NoteKind, ProcId, ProcSample, Process, Role, Rollup, Scope, Signal, Tick};
 
-use thin::Thin;
+use cards::Cards;
+pub(crate) use cards::{Card, CardRow};
+use thin::{Moment, Thin};
 
 /// Roles that a row tells apart.
 pub(crate) const GROUPS: usize = Role::ALL.len();
@@ -45,6 +48,17 @@ impl Row {
     }
 }
 
+impl Moment for Row {
+    fn t_s(&self) -> f64 {
+        self.t_s
+    }
+
+    /// The whole tree, then each role.
+    fn sizes(&self) -> Vec<u64> {
+        std::iter::once(self.tree()).chain((0..GROUPS).map(|group| self.group(group))).collect()
+    }
+}
+
 /// A stretch of time with a name: a phase.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Band {
@@ -76,6 +90,8 @@ pub(crate) struct Stop {
 #[derive(Clone, Debug, Default)]
 pub struct Curve {
     pub(crate) rows: Vec<Row>,
+    /// GPUs that the run was on.
+    pub(crate) cards: Vec<Card>,
     /// The numbers are resident memory of all sorts, or of the whole machine.
     pub(crate) signal: Signal,
     /// Phases of one process.
@@ -101,7 +117,8 @@ impl Curve {
 /// Takes a run's events in order and gives its curve.
 #[derive(Debug, Default)]
 pub struct Gather {
-    thin: Thin,
+    thin: Thin<Row>,
+    cards: Cards,
     signal: Signal,
     processes: BTreeMap<ProcId, Known>,
     phases: Vec<Band>,
@@ -139,6 +156,7 @@ struct Shares {
 impl Gather {
     /// Takes the next event.
     pub fn push(&mut self, event: &Event) {
+        self.cards.push(event);
         match event {
             Event::Start(info) => self.signal = info.signal,
             Event::Process(process) => self.know(process),
@@ -175,6 +193,7 @@ impl Gather {
         let shown = |life: &Life| life.role != Role::Outside;
         Curve {
             rows: self.thin.rows(),
+            cards: self.cards.finish(),
             signal: self.signal,
             phases: self.phases,
             phases_of: pid,

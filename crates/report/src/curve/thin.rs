@@ -1,9 +1,15 @@
 //! A series of rows that never becomes long, and of which no low tide and no peak is lost.
 //!
-//! Time is cut into spans of one length. Of each, the rows stay in which one of its groups has its least or its most; when
+//! Time is cut into spans of one length. Of each, the rows stay in which one of its sizes is least or most; when
 //! there are too many spans, they become twice as long. Every row that stays was measured as it is.
 
-use super::{GROUPS, Row};
+/// What was measured at one moment.
+pub trait Moment: Clone {
+    /// Seconds after the run's start.
+    fn t_s(&self) -> f64;
+    /// The sizes of which no low tide and no peak may be lost; of one run always as many.
+    fn sizes(&self) -> Vec<u64>;
+}
 
 /// Spans before they become twice as long; between half of it and all of it stay.
 const MOST_SPANS: usize = 1024;
@@ -11,23 +17,29 @@ const MOST_SPANS: usize = 1024;
 const LOOSE: usize = 64;
 
 /// The rows that stay.
-#[derive(Clone, Debug, Default)]
-pub struct Thin {
+#[derive(Clone, Debug)]
+pub struct Thin<R> {
     /// Length of a span, seconds; zero while every row has one of its own.
     width_s: f64,
     start_s: f64,
-    spans: Vec<Vec<Row>>,
-    last: Option<Row>,
+    spans: Vec<Vec<R>>,
+    last: Option<R>,
 }
 
-impl Thin {
+impl<R> Default for Thin<R> {
+    fn default() -> Self {
+        Self { width_s: 0.0, start_s: 0.0, spans: Vec::new(), last: None }
+    }
+}
+
+impl<R: Moment> Thin<R> {
     /// Takes the next row; rows out of order of time are left out.
-    pub fn push(&mut self, row: Row) {
-        if !row.t_s.is_finite() || self.last.as_ref().is_some_and(|last| row.t_s < last.t_s) {
+    pub fn push(&mut self, row: R) {
+        if !row.t_s().is_finite() || self.last.as_ref().is_some_and(|last| row.t_s() < last.t_s()) {
             return;
         }
         if self.last.is_none() {
-            self.start_s = row.t_s;
+            self.start_s = row.t_s();
         }
         self.last = Some(row.clone());
         self.put(row);
@@ -37,12 +49,12 @@ impl Thin {
     }
 
     /// The rows in order of time, the first and the last one among them.
-    pub fn rows(mut self) -> Vec<Row> {
+    pub fn rows(mut self) -> Vec<R> {
         if let Some(open) = self.spans.last_mut() {
             *open = essential(std::mem::take(open));
         }
-        let mut rows: Vec<Row> = self.spans.into_iter().flatten().collect();
-        rows.extend(self.last.filter(|last| rows.last().is_some_and(|row| row.t_s < last.t_s)));
+        let mut rows: Vec<R> = self.spans.into_iter().flatten().collect();
+        rows.extend(self.last.filter(|last| rows.last().is_some_and(|row| row.t_s() < last.t_s())));
         rows
     }
 
@@ -50,8 +62,8 @@ impl Thin {
         ((t_s - self.start_s) / self.width_s).floor()
     }
 
-    fn put(&mut self, row: Row) {
-        let same = |first: &Row| self.width_s > 0.0 && self.number(first.t_s) == self.number(row.t_s);
+    fn put(&mut self, row: R) {
+        let same = |first: &R| self.width_s > 0.0 && self.number(first.t_s()) == self.number(row.t_s());
         let belongs = self.spans.last().and_then(|span| span.first()).is_some_and(same);
         match self.spans.last_mut() {
             Some(span) if belongs => {
@@ -70,7 +82,7 @@ impl Thin {
     }
 
     fn widen(&mut self) {
-        let long_s = self.last.as_ref().map_or(0.0, |last| last.t_s - self.start_s);
+        let long_s = self.last.as_ref().map_or(0.0, |last| last.t_s() - self.start_s);
         self.width_s = (2.0 * self.width_s).max(2.0 * long_s / MOST_SPANS as f64);
         for row in std::mem::take(&mut self.spans).into_iter().flatten() {
             self.put(row);
@@ -78,16 +90,14 @@ impl Thin {
     }
 }
 
-/// The rows in which the tree or one of the roles has its least (the first such) or its most (the last such).
-fn essential(rows: Vec<Row>) -> Vec<Row> {
+/// The rows in which one of the sizes is least (the first such) or most (the last such).
+fn essential<R: Moment>(rows: Vec<R>) -> Vec<R> {
     let mut keep = vec![false; rows.len()];
-    let sizes: [fn(&Row, usize) -> u64; 2] = [|row, _| row.tree(), |row, group| row.group(group)];
-    for (size, groups) in sizes.iter().zip([1, GROUPS]) {
-        for group in 0..groups {
-            let by_size = |at: &usize| size(&rows[*at], group);
-            let ends = [(0..rows.len()).min_by_key(by_size), (0..rows.len()).max_by_key(by_size)];
-            ends.into_iter().flatten().for_each(|at| keep[at] = true);
-        }
+    let sizes: Vec<Vec<u64>> = rows.iter().map(Moment::sizes).collect();
+    for which in 0..sizes.first().map_or(0, Vec::len) {
+        let by_size = |at: &usize| sizes[*at].get(which).copied().unwrap_or(0);
+        let ends = [(0..rows.len()).min_by_key(by_size), (0..rows.len()).max_by_key(by_size)];
+        ends.into_iter().flatten().for_each(|at| keep[at] = true);
     }
     rows.into_iter().zip(keep).filter_map(|(row, keep)| keep.then_some(row)).collect()
 }
@@ -96,6 +106,7 @@ fn essential(rows: Vec<Row>) -> Vec<Row> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::Row;
     use super::*;
 
     fn row(t_s: f64, sizes: &[u64]) -> Row {

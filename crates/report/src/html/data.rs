@@ -2,11 +2,11 @@
 //!
 //! Sizes are KiB: no page of memory is smaller. All text is cleaned here, and nothing in the block can end it.
 
-use lowtide_model::{Growth, Report, Role, Signal};
+use lowtide_model::{Growth, Kind, Report, Role, Signal};
 use serde_json::{Value, json};
 
 use super::clean;
-use crate::curve::{Curve, Row, SORTS};
+use crate::curve::{Card, CardRow, Curve, Row, SORTS};
 use crate::text::words;
 
 /// The block's content, safe to stand in a script element.
@@ -56,6 +56,7 @@ fn data(report: &Report, curve: &Curve) -> Value {
         .iter()
         .map(|stop| json!({"t": seconds(stop.t_s), "p": stop.pid, "pid": stop.pid, "w": stop.what, "ms": stop.ms}));
     let limits = report.limits.iter().filter(|limit| limit.bytes > 0 && limit.name != "shm");
+    let limits = limits.map(|limit| json!({"name": clean(&limit.name), "kib": limit.bytes >> 10, "of": place(&limit.name)}));
     json!({
         "t": times,
         "roles": roles,
@@ -64,10 +65,45 @@ fn data(report: &Report, curve: &Curve) -> Value {
         "phases": phases.collect::<Vec<_>>(),
         "lives": lives.collect::<Vec<_>>(),
         "stops": stops.collect::<Vec<_>>(),
-        "limits": limits.map(|limit| json!({"name": clean(&limit.name), "kib": limit.bytes >> 10})).collect::<Vec<_>>(),
+        "cards": curve.cards.iter().filter(|card| card.rows.len() > 1).map(card).collect::<Vec<_>>(),
+        "limits": limits.collect::<Vec<_>>(),
         "trend": trend(report),
         "oom": oom(report),
     })
+}
+
+/// A GPU's numbers. They have times of their own: drivers are asked more seldom, marks come more often.
+fn card(card: &Card) -> Value {
+    let column = |of: fn(&CardRow) -> u64| card.rows.iter().map(|row| of(row) >> 10).collect::<Vec<u64>>();
+    let mut about: Vec<&str> = vec![&card.name];
+    if card.emulated {
+        about.push("EMULATED");
+    }
+    about.retain(|part| !part.is_empty());
+    let label = if about.is_empty() { card.resource.clone() } else { format!("{} ({})", card.resource, about.join(", ")) };
+    let mut one = json!({
+        "name": clean(&card.resource),
+        "label": clean(&label),
+        "t": card.rows.iter().map(|row| seconds(row.t_s)).collect::<Vec<_>>(),
+    });
+    let columns: [(&str, fn(&CardRow) -> u64); 4] = [
+        ("tensors", |row| row.tensors),
+        ("cached", |row| row.cached),
+        ("outside", |row| row.outside),
+        ("others", |row| row.others),
+    ];
+    for (name, of) in columns {
+        let sizes = column(of);
+        if sizes.iter().any(|size| *size > 0) {
+            one[name] = sizes.into();
+        }
+    }
+    one
+}
+
+/// What a limit or a growth is of: a card's name, or host memory.
+fn place(resource: &str) -> String {
+    if resource.starts_with("gpu") { clean(resource) } else { "ram".to_owned() }
 }
 
 /// The roles that have memory at any time, with where each stands in a row.
@@ -86,12 +122,20 @@ fn seconds(s: f64) -> Value {
 fn trend(report: &Report) -> Option<Value> {
     let leak = report.leak()?;
     let growth = leak.growth.as_ref().filter(|growth| growth.unit == "bytes" && growth.bytes_per_second.is_finite())?;
-    if leak.resource != "ram" && leak.resource != "shm" {
+    if !matches!(leak.resource.as_str(), "ram" | "shm") && !leak.resource.starts_with("gpu") {
         return None;
     }
+    // On a card the line lies on the layers that grow.
+    let layers: &[&str] = match leak.kind {
+        Some(Kind::GpuAllocated) => &["tensors"],
+        Some(Kind::GpuReserved) => &["tensors", "cached"],
+        Some(Kind::GpuOutside) => &["outside"],
+        _ => &[],
+    };
     let [low, high] = per_second(growth)?;
     let role = leak.process.as_ref().map_or("", |process| process.role);
-    Some(json!({"rate": growth.bytes_per_second / 1024.0, "low": low / 1024.0, "high": high / 1024.0, "role": role}))
+    let [rate, low, high] = [growth.bytes_per_second, low, high].map(|rate| rate / 1024.0);
+    Some(json!({"rate": rate, "low": low, "high": high, "role": role, "of": place(&leak.resource), "layers": layers}))
 }
 
 /// The interval, bytes per second.
@@ -112,5 +156,7 @@ fn oom(report: &Report) -> Option<Value> {
     let spike = oom.numbers.get("spike").copied().filter(|spike| spike.is_finite() && *spike > 0.0).unwrap_or(0.0);
     let text = format!("out of memory in {}", words::span(seconds[1]));
     let top = (oom.limit_bytes as f64 - spike).max(0.0) / 1024.0;
-    Some(json!({"limit": clean(&oom.limit), "kib": oom.limit_bytes >> 10, "seconds": seconds, "top": top, "words": text}))
+    Some(
+        json!({"of": place(&oom.limit), "limit": clean(&oom.limit), "kib": oom.limit_bytes >> 10, "seconds": seconds, "top": top, "words": text}),
+    )
 }

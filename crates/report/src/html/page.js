@@ -20,11 +20,26 @@
   });
   prefersDark.addEventListener("change", themed);
   themeButton.textContent = isDark() ? "Light" : "Dark";
+  // Paper is white, and nothing can be folded out on it.
+  let before = null;
+  window.addEventListener("beforeprint", () => {
+    before = { theme: root.dataset.theme, closed: [...document.querySelectorAll("details:not([open])")] };
+    root.dataset.theme = "light";
+    before.closed.forEach((one) => (one.open = true));
+    themed();
+  });
+  window.addEventListener("afterprint", () => {
+    if (!before) return;
+    if (before.theme) root.dataset.theme = before.theme; else delete root.dataset.theme;
+    before.closed.forEach((one) => (one.open = false));
+    before = null;
+    themed();
+  });
 
   const block = $("data");
   if (!block) return;
   const data = JSON.parse(block.textContent);
-  if (!data.t || data.t.length < 2) return;
+  if ((!data.t || data.t.length < 2) && !data.cards.length) return;
 
   // ---- words
   const UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -50,30 +65,43 @@
   const SORT_WORDS = { anon: data.words.anon, swap: "swapped out", shmem: "shared memory", file: "file pages" };
   const SORTS = ["anon", "swap", "shmem", "file"];
   const TIDE = { anon: true, swap: true, shmem: true };
-  const n = data.t.length;
-  const zeros = () => new Array(n).fill(0);
-  const add = (into, from) => { if (from) for (let i = 0; i < n; i++) into[i] += from[i]; return into; };
+  const zeros = (n) => new Array(n).fill(0);
+  const add = (into, from) => { if (from) for (let i = 0; i < into.length; i++) into[i] += from[i]; return into; };
+  const none = () => zeros(data.t.length);
   const tree = {};
   SORTS.forEach((sort) => {
     const having = data.roles.filter((role) => role[sort]);
-    if (having.length) tree[sort] = having.reduce((sum, role) => add(sum, role[sort]), zeros());
+    if (having.length) tree[sort] = having.reduce((sum, role) => add(sum, role[sort]), none());
   });
   const bySort = (from) => SORTS.filter((sort) => from[sort]).map((sort) => ({ id: sort, label: SORT_WORDS[sort], color: sort, values: from[sort], tide: !!TIDE[sort] }));
-  const views = [{ id: "tree", label: "whole tree, by sort of memory", layers: bySort(tree), floor: data.floor, role: "" }];
-  if (data.roles.length > 1) {
-    views.push({
-      id: "roles", label: "whole tree, by role", floor: data.floor, role: "",
+  const ram = (view) => Object.assign({ of: "ram", t: data.t, role: "" }, view);
+  const views = [];
+  if (data.t.length > 1) views.push(ram({ id: "tree", label: "whole tree, by sort of memory", layers: bySort(tree), floor: data.floor }));
+  if (data.t.length > 1 && data.roles.length > 1) {
+    views.push(ram({
+      id: "roles", label: "whole tree, by role", floor: data.floor,
       layers: data.roles.map((role) => ({
         id: "role-" + role.color, label: role.label, color: "r" + role.color, tide: true,
-        values: SORTS.reduce((sum, sort) => (TIDE[sort] ? add(sum, role[sort]) : sum), zeros()),
+        values: SORTS.reduce((sum, sort) => (TIDE[sort] ? add(sum, role[sort]) : sum), none()),
       })),
-    });
-    data.roles.forEach((role) => views.push({ id: "role-" + role.color, label: role.label + ", by sort of memory", layers: bySort(role), floor: role.floor, role: role.role, name: role.label }));
+    }));
+    data.roles.forEach((role) => views.push(ram({ id: "role-" + role.color, label: role.label + ", by sort of memory", layers: bySort(role), floor: role.floor, role: role.role, name: role.label })));
   }
+  // What grows lies at the bottom, so that its low-water line lies on it.
+  const PARTS = { tensors: ["live tensors", "anon"], cached: ["held by PyTorch beside them", "r5"], outside: ["outside of PyTorch", "r2"], others: ["others on the card", "file"] };
+  data.cards.forEach((card) => {
+    const grows = data.trend && data.trend.of === card.name && data.trend.layers.length ? data.trend.layers : ["tensors"];
+    const order = [...grows, ...Object.keys(PARTS).filter((part) => !grows.includes(part))].filter((part) => card[part]);
+    const layers = order.map((part) => ({ id: part, label: PARTS[part][0], color: PARTS[part][1], values: card[part], tide: grows.includes(part) }));
+    views.push({ id: card.name, label: card.label, of: card.name, t: card.t, layers, floor: 0, role: "" });
+  });
+  // A forecast far ahead would press the run itself into a corner.
+  const lastT = Math.max(...views.map((one) => one.t[one.t.length - 1])), firstT = Math.min(...views.map((one) => one.t[0]));
+  const soon = !!data.oom && data.oom.seconds[1] < 2 * (lastT - firstT);
   const overlays = [
     { id: "tide", label: "low-water line", color: "tide", key: "thin", on: true, there: true },
     { id: "trend", label: "growth with its 95 % interval", color: "limit", key: "dash", on: true, there: !!data.trend },
-    { id: "cone", label: "forecast", color: "limit", key: "dash", on: false, there: !!(data.oom && data.trend) },
+    { id: "cone", label: "forecast", color: "limit", key: "dash", on: soon, there: !!(data.oom && data.trend) },
     { id: "limits", label: "limits", color: "limit", key: "dash", on: false, there: data.limits.length > 0 },
     { id: "phases", label: "phases", color: "wash", key: "", on: true, there: data.phases.length > 0 },
     { id: "lives", label: "processes' births and deaths", color: "soft", key: "", on: data.lives.length > 1, there: data.lives.length > 0 },
@@ -82,36 +110,43 @@
   const on = {};
   overlays.forEach((layer) => (on[layer.id] = layer.on && layer.there));
   const hiddenLayers = { file: true };
-  let view = views[0];
+  // The one in which what the verdict is about can be seen.
+  let view = views.find((one) => data.trend && one.of === data.trend.of) || views[0];
   let plot = null;
-  const lastT = data.t[n - 1], firstT = data.t[0];
+  const here = (of) => of === view.of;
+  // One far above the tightest never counts, and would press the curve down to the ground; the table of limits has it.
+  const limitsHere = () => {
+    const all = data.limits.filter((limit) => here(limit.of)), least = Math.min(...all.map((limit) => limit.kib));
+    return all.filter((limit) => limit.kib <= 3 * least);
+  };
+  const coneHere = () => on.cone && data.oom && here(data.oom.of) && data.trend && here(data.trend.of);
 
   // ---- numbers of a view
   function stacked() {
     const shown = view.layers.filter((layer) => !hiddenLayers[layer.id]);
-    let below = zeros();
+    let below = zeros(view.t.length);
     const sums = shown.map((layer) => (below = add(below.slice(), layer.values)));
-    return { shown, sums, top: sums.length ? sums[sums.length - 1] : zeros() };
+    return { shown, sums, top: sums.length ? sums[sums.length - 1] : zeros(view.t.length) };
   }
   // The least that there is from a moment on. What falls at the end, when the run is torn down, is no low tide.
   function lowWater() {
-    const sum = view.layers.filter((layer) => layer.tide && !hiddenLayers[layer.id]).reduce((sum, layer) => add(sum, layer.values), zeros());
-    let end = n - 1;
+    const sum = view.layers.filter((layer) => layer.tide && !hiddenLayers[layer.id]).reduce((sum, layer) => add(sum, layer.values), zeros(view.t.length));
+    let end = view.t.length - 1;
     const whole = view.layers.every((layer) => !layer.tide || !hiddenLayers[layer.id]);
     if (whole && view.floor > 0) while (end > 0 && sum[end] < view.floor * 0.98) end--;
-    const line = new Array(n).fill(null);
+    const line = new Array(view.t.length).fill(null);
     let least = Infinity;
     for (let i = end; i >= 0; i--) line[i] = least = Math.min(least, sum[i]);
     return { line, end };
   }
   // The growth of the finding, as a line through the low-water line, and its interval.
   function trendOf(tide) {
-    const about = !data.trend.role || !view.role || view.role === data.trend.role;
-    if (!data.trend || !about || tide.line[tide.end] == null) return null;
-    const t1 = data.t[tide.end], t0 = Math.max(firstT, t1 - (t1 - firstT) * 0.75);
+    const about = data.trend && here(data.trend.of) && (!data.trend.role || !view.role || view.role === data.trend.role);
+    if (!about || tide.line[tide.end] == null) return null;
+    const t1 = view.t[tide.end], t0 = Math.max(firstT, t1 - (t1 - firstT) * 0.75);
     const rate = data.trend.rate, middle = (t0 + t1) / 2;
     let sum = 0, count = 0;
-    for (let i = 0; i <= tide.end; i++) if (data.t[i] >= t0) { sum += tide.line[i] - rate * (data.t[i] - middle); count++; }
+    for (let i = 0; i <= tide.end; i++) if (view.t[i] >= t0) { sum += tide.line[i] - rate * (view.t[i] - middle); count++; }
     const ym = sum / count;
     return { t0, t1, at: (t) => ym + rate * (t - middle), low: (t) => Math.min(ym + data.trend.low * (t - middle), ym + data.trend.high * (t - middle)), high: (t) => Math.max(ym + data.trend.low * (t - middle), ym + data.trend.high * (t - middle)) };
   }
@@ -165,7 +200,7 @@
       ctx.closePath();
       ctx.fill();
     };
-    const trend = data.trend && trendOf(lowWater());
+    const tide = lowWater(), trend = trendOf(tide);
     if (trend && on.trend) {
       const m = (trend.t0 + trend.t1) / 2;
       ctx.fillStyle = css("limit");
@@ -176,23 +211,25 @@
       ctx.lineWidth = 1.5 * dpr;
       line([[trend.t0, trend.at(trend.t0)], [trend.t1, trend.at(trend.t1)]], [6 * dpr, 4 * dpr]);
     }
-    if (trend && on.cone) {
+    if (trend && coneHere()) {
       const [soon, middle, late] = data.oom.seconds, top = data.oom.top;
-      const end = lastT;
+      const end = view.t[view.t.length - 1];
+      // A card is full by all that lies on it.
+      const from = data.oom.of === "ram" ? trend.at(end) : stacked().top[tide.end];
       ctx.fillStyle = ctx.strokeStyle = css("limit");
       ctx.globalAlpha = 0.18;
-      area([[end, trend.at(end)], [end + soon, top], [end + late, top]]);
+      area([[end, from], [end + soon, top], [end + late, top]]);
       ctx.globalAlpha = 1;
       ctx.lineWidth = 1.5 * dpr;
-      line([[end, trend.at(end)], [end + middle, top]], [3 * dpr, 4 * dpr]);
+      line([[end, from], [end + middle, top]], [3 * dpr, 4 * dpr]);
       ctx.textAlign = "right";
-      ctx.fillText(data.oom.words, Math.min(x(end + middle), bbox.left + bbox.width - 6 * dpr), y(top) + 16 * dpr);
+      ctx.fillText(data.oom.words, Math.min(x(end + middle), bbox.left + bbox.width - 6 * dpr), y(data.oom.kib) - 6 * dpr);
       ctx.textAlign = "left";
     }
-    if (on.limits || on.cone) {
+    if (on.limits || coneHere()) {
       ctx.strokeStyle = ctx.fillStyle = css("limit");
       ctx.lineWidth = 2 * dpr;
-      data.limits.forEach((limit) => {
+      limitsHere().forEach((limit) => {
         if (!shownLimit(limit)) return;
         line([[u.scales.x.min, limit.kib], [u.scales.x.max, limit.kib]], [10 * dpr, 5 * dpr]);
         ctx.fillText(limit.name + " limit " + size(limit.kib), bbox.left + 6 * dpr, y(limit.kib) + 13 * dpr);
@@ -231,20 +268,20 @@
     }
     ctx.restore();
   }
-  const shownLimit = (limit) => on.limits || (data.oom && limit.kib === data.oom.kib);
+  const shownLimit = (limit) => on.limits || (coneHere() && limit.kib === data.oom.kib);
 
   // ---- the plot
   const box = $("plot"), readout = $("readout");
   function fullRange() {
     let end = lastT;
-    if (on.cone && data.oom) end = lastT + Math.min(data.oom.seconds[2], data.oom.seconds[1] * 1.3) * 1.05;
+    if (coneHere()) end = lastT + Math.min(data.oom.seconds[2], data.oom.seconds[1] * 1.3) * 1.05;
     return [firstT, end];
   }
   function topOf(stack, min, max) {
     let top = 0;
-    for (let i = 0; i < n; i++) if (data.t[i] >= min && data.t[i] <= max) top = Math.max(top, stack.top[i]);
-    if (on.limits) data.limits.forEach((limit) => (top = Math.max(top, limit.kib)));
-    if (on.cone && data.oom) top = Math.max(top, data.oom.kib);
+    for (let i = 0; i < view.t.length; i++) if (view.t[i] >= min && view.t[i] <= max) top = Math.max(top, stack.top[i]);
+    if (on.limits) limitsHere().forEach((limit) => (top = Math.max(top, limit.kib)));
+    if (coneHere()) top = Math.max(top, data.oom.kib);
     return top > 0 ? top * 1.08 : 1;
   }
   function draw(range) {
@@ -252,7 +289,7 @@
     if (plot) plot.destroy();
     const stack = stacked(), tide = lowWater();
     const axis = { stroke: css("soft"), font: "12px system-ui, sans-serif", grid: { stroke: css("line"), width: 1 }, ticks: { stroke: css("line"), width: 1 } };
-    const series = [{}], values = [data.t], bands = [];
+    const series = [{}], values = [view.t], bands = [];
     for (let k = stack.sums.length - 1; k >= 0; k--) {
       const color = css(stack.shown[k].color);
       series.push({ label: stack.shown[k].label, stroke: color, width: 1, fill: k === 0 ? color + "b0" : undefined, points: { show: false } });
@@ -271,14 +308,20 @@
       scales: { x: { time: false, min: range[0], max: range[1] }, y: { range: (u) => [0, u.scales.x.min == null ? topOf(stack, range[0], range[1]) : topOf(stack, u.scales.x.min, u.scales.x.max)] } },
       axes: [
         Object.assign({ values: (u, at) => at.map(time), space: 80, incrs: [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2592000, 7776000, 31536000] }, axis),
-        Object.assign({ values: (u, at) => at.map(size), size: 76, incrs: increments() }, axis),
+        Object.assign({ values: (u, at, axis, space, step) => at.map((kib) => tick(kib, step)), size: 76, incrs: increments() }, axis),
       ],
       hooks: { drawAxes: [under], draw: [over], setCursor: [(u) => tell(u.cursor.idx)], setScale: [(u, key) => key === "x" && zoomed(u)] },
     }, values, box);
   }
+  // All in the unit that suits the step between them: 0.5 GiB, 1 GiB, 1.5 GiB, but 800 MiB, 1000 MiB, 1200 MiB.
+  function tick(kib, step) {
+    let unit = 0;
+    while (unit < UNITS.length - 1 && (4 * step) % 1024 ** (unit + 1) === 0) unit++;
+    return kib === 0 ? "0" : +(kib / 1024 ** unit).toFixed(2) + " " + UNITS[unit];
+  }
   function increments() {
     const list = [];
-    for (let unit = 1; unit < 1e13; unit *= 1024) [1, 2, 4, 5, 8, 10, 16, 20, 25, 32, 50, 64, 100, 128, 200, 250, 256, 500, 512].forEach((step) => list.push(step * unit));
+    for (let unit = 1; unit < 1e13; unit *= 1024) [1, 2, 5, 10, 20, 50, 100, 200, 256, 512].forEach((step) => list.push(step * unit));
     return list;
   }
   function zoomed(u) {
@@ -307,11 +350,11 @@
       return;
     }
     const stack = stacked();
-    say("after", time(data.t[idx] - firstT + Math.max(0, firstT)));
+    say("after", time(view.t[idx] - firstT + Math.max(0, firstT)));
     stack.shown.forEach((layer) => say(layer.label, size(layer.values[idx]), layer.color));
     if (stack.shown.length > 1) say("together", size(stack.top[idx]));
     if (on.tide) say("low-water line", size(lowWater().line[idx]), "tide");
-    const t = data.t[idx], phase = data.phases.find((band) => band.a <= t && (band.b == null || band.b > t));
+    const t = view.t[idx], phase = data.phases.find((band) => band.a <= t && (band.b == null || band.b > t));
     if (phase && on.phases) say("phase", phase.n);
     if (on.lives) say("processes", String(data.lives.filter((life) => life.a <= t && (life.b == null || life.b > t)).length));
     const near = (lastT - firstT) / 150, stop = on.stops && data.stops.find((stop) => Math.abs(stop.t - t) <= near);
@@ -326,6 +369,7 @@
     toggles();
     redraw();
   });
+  select.value = view.id;
   const redraw = () => { draw(plot ? [plot.scales.x.min, plot.scales.x.max] : null); tell(null); };
   redraws.push(() => plot && redraw());
   function toggles() {
@@ -352,14 +396,15 @@
       set.append(label);
     };
     view.layers.forEach((layer) => put(layer.id, layer.label, layer.color, "", !hiddenLayers[layer.id], (checked) => { hiddenLayers[layer.id] = !checked; redraw(); }));
-    overlays.filter((layer) => layer.there).forEach((layer) => put(layer.id, layer.label, layer.color, layer.key, on[layer.id], (checked) => {
+    const absent = { trend: !data.trend || !here(data.trend.of), cone: !data.oom || !data.trend || !here(data.oom.of) || !here(data.trend.of), limits: limitsHere().length === 0 };
+    overlays.filter((layer) => layer.there && !absent[layer.id]).forEach((layer) => put(layer.id, layer.label, layer.color, layer.key, on[layer.id], (checked) => {
       on[layer.id] = checked;
       if (layer.id === "cone") draw(null); else redraw();
     }));
   }
   function scale(factor, by) {
     const [a, b] = fullRange(), { min, max } = plot.scales.x, span = Math.min(b - a, Math.max((max - min) * factor, (b - a) / 5000));
-    const at = plot.cursor.idx != null ? data.t[plot.cursor.idx] : (min + max) / 2, part = Math.min(1, Math.max(0, (at - min) / (max - min)));
+    const at = plot.cursor.idx != null ? view.t[plot.cursor.idx] : (min + max) / 2, part = Math.min(1, Math.max(0, (at - min) / (max - min)));
     let from = (factor === 1 ? min : at - span * part) + (by || 0) * (max - min);
     from = Math.max(a, Math.min(b - span, from));
     plot.setScale("x", { min: from, max: from + span });
@@ -372,11 +417,11 @@
     if (step && event.shiftKey) scale(1, 0.2 * step);
     else if (step) {
       const { min, max } = plot.scales.x;
-      let idx = plot.cursor.idx == null ? Math.max(0, data.t.findIndex((t) => t >= (min + max) / 2)) : plot.cursor.idx;
-      const px = (i) => plot.valToPos(data.t[i], "x");
+      let idx = plot.cursor.idx == null ? Math.max(0, view.t.findIndex((t) => t >= (min + max) / 2)) : plot.cursor.idx;
+      const px = (i) => plot.valToPos(view.t[i], "x");
       const from = px(idx);
-      do idx += step; while (idx > 0 && idx < n - 1 && Math.abs(px(idx) - from) < 4);
-      idx = Math.max(0, Math.min(n - 1, idx));
+      do idx += step; while (idx > 0 && idx < view.t.length - 1 && Math.abs(px(idx) - from) < 4);
+      idx = Math.max(0, Math.min(view.t.length - 1, idx));
       plot.setCursor({ left: px(idx), top: 10 });
     } else if (event.key === "+" || event.key === "=") scale(0.5);
     else if (event.key === "-") scale(2);
@@ -391,7 +436,7 @@
     resizing = requestAnimationFrame(() => plot && plot.setSize({ width: Math.max(200, box.clientWidth), height: plot.height }));
   });
 
-  if (data.limits.some((limit) => limit.kib < 3 * Math.max(...stacked().top))) on.limits = true;
+  if (limitsHere().some((limit) => limit.kib < 3 * Math.max(...stacked().top))) on.limits = true;
   toggles();
   draw(null);
   tell(null);

@@ -4,10 +4,12 @@ use lowtide_model::{Bytes, Class, Finding, HypothesisState, Report, Verdict};
 use minijinja::{Value, context};
 
 use super::{Context, verdict_words};
-use crate::curve::{Curve, Row, SORTS};
+use crate::curve::{Card, Curve, Row, SORTS};
 use crate::text::page::{Block, Page, Span, Style};
 use crate::text::{epochs, gpus, head, logged, nodes, phases, snapshots, tables, words};
 
+/// What stands folded up below the answer: it is long, so that the curve would not be on the first screen.
+const DETAILS: [&str; 3] = ["proof", "saw", "run"];
 /// Rows of the curve's table.
 const SAMPLES: usize = 48;
 
@@ -39,19 +41,22 @@ pub fn values(report: &Report, curve: &Curve, sources: &[Context]) -> Value {
     }
     // A log has nothing beside its verdict.
     head.retain(|entry| !entry.lines.is_empty());
+    let (more, head): (Vec<Entry>, Vec<Entry>) = head.into_iter().partition(|entry| DETAILS.contains(&entry.label.as_str()));
     context! {
         title => format!("{word}: {shown}"),
         subject => shown,
         facts => facts(report),
         verdict => context! { class, mark, word, answer },
         head => head.iter().map(Entry::value).collect::<Vec<_>>(),
-        curve => curve.rows.len() > 1,
+        more => more.iter().map(Entry::value).collect::<Vec<_>>(),
+        more_title => more_title(report, &more),
+        curve => curve.rows.len() > 1 || curve.cards.iter().any(|card| card.rows.len() > 1),
         curve_label => label(report, curve),
         curve_note => note(curve),
         samples => samples(curve),
         sections => sections(report),
         limits => limits(report),
-        holders => report.findings.iter().filter_map(holder).collect::<Vec<_>>(),
+        holders => holders(report),
         sites => sites(report, sources),
         weighed => weighed(report),
         findings => report.findings.iter().map(|finding| context! {
@@ -78,6 +83,15 @@ impl Entry {
         let lines: Vec<Vec<Value>> = self.lines.iter().map(|line| spans(line)).collect();
         context! { label => &self.label, style => self.style, code => self.code, lines => lines }
     }
+}
+
+/// What is folded up, and how much could not be seen: that belongs to every verdict.
+fn more_title(report: &Report, more: &[Entry]) -> String {
+    let proof = if more.iter().any(|entry| entry.label == "proof") { "The proof, and how" } else { "How" };
+    let blind = report.blind_spots.len() as u64;
+    let unseen =
+        if blind > 0 { format!("; {} could not be seen", words::pieces(blind, "thing", "things")) } else { String::new() };
+    format!("{proof} it was watched{unseen}")
 }
 
 /// The first lines of the text report, label by label.
@@ -196,6 +210,18 @@ fn limits(report: &Report) -> Vec<Value> {
     report.limits.iter().map(one).collect()
 }
 
+/// Who holds what grows, each once: processes, their threads and their pipes have one holder.
+fn holders(report: &Report) -> Vec<Value> {
+    let mut told = Vec::new();
+    let findings = report.findings.iter().filter(|finding| {
+        let way = finding.holder.as_ref().map(|holder| (&holder.name, &holder.path));
+        let new = !told.contains(&way);
+        told.push(way);
+        new
+    });
+    findings.filter_map(holder).collect()
+}
+
 /// What grows, who holds it, and the way to it.
 fn holder(finding: &Finding) -> Option<Value> {
     let holder = finding.holder.as_ref()?;
@@ -220,8 +246,8 @@ fn holder(finding: &Finding) -> Option<Value> {
     });
     let columns = [("type", false), ("of a tensor", false), ("more of them", true), ("more bytes", true)];
     let table = Block::Table(columns.map(|(title, right)| (title.to_owned(), right)).to_vec(), rows.collect());
-    let objects: Vec<Value> =
-        if finding.objects.is_empty() { Vec::new() } else { vec![laid_out(table, "Objects that became more")] };
+    let name = format!("What became more in {}", holder.name);
+    let objects: Vec<Value> = if finding.objects.is_empty() { Vec::new() } else { vec![laid_out(table, &name)] };
     Some(context! {
         name => &holder.name, kind => &holder.kind, path => &holder.path, objects => objects,
         text => format!("{items}{bytes} in {}; explains {} of the growth", words::span(holder.seconds), words::percent(holder.explains)),
@@ -385,8 +411,17 @@ fn note(curve: &Curve) -> String {
     notes.join(" ")
 }
 
-/// The curve's numbers at times that lie evenly, each row with the least that comes after it.
-fn samples(curve: &Curve) -> Value {
+/// The curves' numbers at times that lie evenly: of host memory, with the least that comes after each, and of each card.
+fn samples(curve: &Curve) -> Vec<Value> {
+    let mut tables = Vec::new();
+    if curve.rows.len() > 1 {
+        tables.push(of_host(curve));
+    }
+    tables.extend(curve.cards.iter().filter(|card| card.rows.len() > 1).map(of_card));
+    tables
+}
+
+fn of_host(curve: &Curve) -> Value {
     let mut low = vec![0; curve.rows.len()];
     let mut least = u64::MAX;
     for (at, row) in curve.rows.iter().enumerate().rev() {
@@ -397,20 +432,33 @@ fn samples(curve: &Curve) -> Value {
     let used: Vec<usize> = (0..SORTS.len()).filter(|sort| curve.rows.iter().any(|row| sum(row, *sort) > 0)).collect();
     let mut titles: Vec<&str> = used.iter().map(|sort| SORTS[*sort]).collect();
     titles.extend(["without files", "least from here on"]);
-    let (start, end) = (curve.rows.first().map_or(0.0, |row| row.t_s), curve.rows.last().map_or(0.0, |row| row.t_s));
-    let mut rows: Vec<Vec<String>> = Vec::new();
+    let rows = curve.rows.iter().zip(low).map(|(row, low)| {
+        let sorts = used.iter().map(|sort| sum(row, *sort));
+        (row.t_s, sorts.chain([row.tree(), low]).collect())
+    });
+    context! { name => "Host memory as a table", titles => titles, rows => evenly(rows.collect()) }
+}
+
+fn of_card(card: &Card) -> Value {
+    let name = format!("{} as a table", card.resource);
+    let titles = ["live tensors", "held by PyTorch beside them", "outside of PyTorch", "others on the card"];
+    let rows = card.rows.iter().map(|row| (row.t_s, vec![row.tensors, row.cached, row.outside, row.others]));
+    context! { name => name, titles => titles, rows => evenly(rows.collect()) }
+}
+
+/// Rows of sizes at about [`SAMPLES`] times, in words.
+fn evenly(rows: Vec<(f64, Vec<u64>)>) -> Vec<Vec<String>> {
+    let (start, end) = (rows.first().map_or(0.0, |row| row.0), rows.last().map_or(0.0, |row| row.0));
+    let mut shown: Vec<Vec<String>> = Vec::new();
     let mut next_s = start;
-    for (row, low) in curve.rows.iter().zip(low) {
-        if row.t_s < next_s {
+    for (t_s, sizes) in rows {
+        if t_s < next_s {
             continue;
         }
-        next_s = row.t_s + (end - start) / SAMPLES as f64;
-        let mut cells = vec![words::span(row.t_s)];
-        cells.extend(used.iter().map(|sort| Bytes(sum(row, *sort)).to_string()));
-        cells.extend([Bytes(row.tree()).to_string(), Bytes(low).to_string()]);
-        rows.push(cells);
+        next_s = t_s + (end - start) / SAMPLES as f64;
+        shown.push(std::iter::once(words::span(t_s)).chain(sizes.into_iter().map(|size| Bytes(size).to_string())).collect());
     }
-    context! { titles => titles, rows => rows }
+    shown
 }
 
 fn footer(report: &Report) -> String {

@@ -15,6 +15,7 @@ import chromium
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 LOWTIDE = os.environ.get("LOWTIDE", str(ROOT / "target/release/lowtide"))
 TRACES = ROOT / "zoo/traces"
+RECORDINGS = pathlib.Path(__file__).parent / "recordings"
 
 pytestmark = pytest.mark.skipif(not chromium.find(), reason="no Chromium here: pages are not tried in a browser")
 
@@ -40,6 +41,18 @@ def train(model, loader, optimizer):
         total += loss
     return total
 """
+# Recordings of real runs, and what their pages must say at first sight.
+REAL = {
+    "10.leak": ("LEAK", "Trainer.all_boxes", "10_val_lists.py:47"),
+    "10.fixed": ("NO LEAK",),
+    "19.leak": ("NO LEAK", "spikes of up to 400 MiB"),
+    "20.leak": ("NO LEAK",),
+    "25.leak": ("LEAK", "DataLoader worker", "25_worker_leak.py:34"),
+    "38.fixed": ("NO LEAK",),
+    "40.leak": ("LIKELY LEAK", "number of live processes rose", "40_zombie_workers.py:44"),
+    "finetune.leak": ("LEAK", "trainer.scores", "self.scores.append(score)"),
+    "gpu.leak": ("LEAK", "memory of GPU 0", "more tensors stay alive"),
+}
 HOSTILE = "</script><script>window.pwned=1</script><img src=http://example.invalid/x onerror=window.pwned=1>\u202e\u2028"
 
 
@@ -52,7 +65,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """A page of a trace for each sort of verdict, one of a run with a hostile name, one of `check`."""
+    """Pages of recordings of real runs, of a trace for each sort of verdict, of a run with a hostile name, of `check`."""
     folder = tmp_path_factory.mktemp("pages")
     pages = {}
 
@@ -61,6 +74,8 @@ def pages(tmp_path_factory):
         done = subprocess.run([LOWTIDE, *command, "-o", str(pages[name])], cwd=folder, capture_output=True, text=True, check=False)
         assert pages[name].exists(), done.stderr
 
+    for name in REAL:
+        page(name, "report", str(RECORDINGS / f"{name}.lowtide"))
     page("leak", "report", str(TRACES / "10_val_lists.leak.csv"))
     page("level", "report", str(TRACES / "01_ds_to_device.fixed.csv"))
     run = [LOWTIDE, "run", "--record", str(folder / "r.lowtide"), "-o", str(folder / "run.html"), "--", sys.executable, "-c", PROGRAM]
@@ -102,6 +117,119 @@ def test_a_page_shows_verdict_and_curve_and_asks_for_nothing(browser, pages, nam
     assert browser.run("document.documentElement.scrollWidth") <= width
     assert browser.run("window.pwned") is None
     assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_real_run_says_first_what_it_is_and_shows_its_curve(browser, pages, name, width, dark):
+    opened(browser, pages[name], width=width, dark=dark)
+    verdict, *more = REAL[name]
+    assert browser.run("document.querySelector('.badge').innerText").split(maxsplit=1)[1] == verdict
+    answer = browser.run("document.querySelector('.verdict').innerText")
+    assert [text for text in more if text not in answer] == []
+    assert browser.run(COLORS) > 4
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    if width > 1000:
+        # The answer never pushes the curve off the first screen.
+        assert browser.run("document.getElementById('curve').getBoundingClientRect().top") < 700
+    assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_real_run_can_be_zoomed_and_its_layers_left_out(browser, pages, name):
+    opened(browser, pages[name])
+    whole, drawn = browser.run(RANGE), browser.run(PIXELS)
+    browser.run("document.getElementById('zoom-in').click()")
+    zoomed = browser.run(RANGE)
+    assert zoomed[1] - zoomed[0] == pytest.approx((whole[1] - whole[0]) / 2, rel=0.01)
+    browser.run("document.getElementById('zoom-all').click()")
+    assert (browser.run(RANGE), browser.run(PIXELS)) == (whole, drawn)
+    for layer in browser.run("[...document.querySelectorAll('#toggles input:checked')].map((one) => one.dataset.layer)"):
+        if layer in ("swap", "shmem", "stops", "trend"):
+            continue  # Too little of it may lie in the picture.
+        press = f"document.querySelector('#toggles input[data-layer={layer}]').click()"
+        browser.run(press)
+        assert browser.run(PIXELS) != drawn, layer
+        browser.run(press)
+        assert browser.run(PIXELS) == drawn, layer
+    assert browser.complaints() == []
+
+
+def test_a_leak_on_a_gpu_is_drawn_on_that_gpu(browser, pages):
+    opened(browser, pages["gpu.leak"])
+    view = browser.run("document.getElementById('view').selectedOptions[0].text")
+    assert "gpu0" in view and "EMULATED" in view
+    browser.run("document.getElementById('plot').focus()")
+    browser.key("ArrowRight")
+    read = browser.run("document.getElementById('readout').innerText")
+    assert "live tensors" in read and "held by PyTorch" in read and "outside of PyTorch" in read
+    # The forecast goes up to the card's size.
+    press = "document.querySelector('#toggles input[data-layer=cone]').click()"
+    whole = browser.run(RANGE)
+    browser.run(press)
+    assert browser.run(RANGE)[1] > 5 * whole[1]
+    # Host memory is there, too, without the card's growth and limit.
+    browser.run("(() => { const s = document.getElementById('view'); s.value = 'tree'; s.dispatchEvent(new Event('change')); })()")
+    layers = browser.run("[...document.querySelectorAll('#toggles input')].map((one) => one.dataset.layer)")
+    assert "anon" in layers and "trend" not in layers and "cone" not in layers
+    assert browser.complaints() == []
+
+
+def test_on_paper_everything_is_unfolded_and_light(browser, pages):
+    opened(browser, pages["finetune.leak"], dark=True)
+    closed = "document.querySelectorAll('details:not([open])').length"
+    before, drawn = browser.run(closed), browser.run(PIXELS)
+    assert before > 0
+    browser.run("window.dispatchEvent(new Event('beforeprint'))")
+    assert browser.run(closed) == 0
+    assert browser.run("document.documentElement.dataset.theme") == "light" and browser.run(PIXELS) != drawn
+    browser.run("window.dispatchEvent(new Event('afterprint'))")
+    assert browser.run(closed) == before
+    assert browser.run(PIXELS) == drawn
+    assert len(browser.call("Page.printToPDF", printBackground=True)["data"]) > 30_000
+
+
+# Of every text the ratio of luminance to what lies behind it (WCAG 2.1, 1.4.3); those that have too little.
+CONTRAST = """(() => {
+  const part = (v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+  const color = (text) => text.match(/[\\d.]+/g).map(Number);
+  const behind = (one) => { for (; one; one = one.parentElement) { const c = color(getComputedStyle(one).backgroundColor); if (c.length < 4 || c[3] === 1) return c; } return [255, 255, 255]; };
+  const poor = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let seen = 0;
+  while (walker.nextNode()) {
+    const one = walker.currentNode.parentElement;
+    if (!walker.currentNode.textContent.trim() || one.closest('script, style, svg') || !one.getClientRects().length) continue;
+    seen++;
+    const [a, b] = [light(color(getComputedStyle(one).color)), light(behind(one))].sort((a, b) => b - a);
+    if ((a + 0.05) / (b + 0.05) < 4.5) poor.push(walker.currentNode.textContent.trim().slice(0, 60));
+  }
+  return [seen, poor];
+})()"""
+
+
+@pytest.mark.parametrize("name", ["40.leak", "gpu.leak", "38.fixed"])
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_text_can_be_read_on_what_lies_behind_it(browser, pages, name, dark):
+    opened(browser, pages[name], dark=dark)
+    browser.run("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    seen, poor = browser.run(CONTRAST)
+    assert seen > 100
+    assert poor == []
+
+
+@pytest.mark.parametrize("name", ["40.leak", "gpu.leak"])
+def test_parts_of_the_page_have_names_of_their_own(browser, pages, name):
+    opened(browser, pages[name])
+    tree = browser.call("Accessibility.getFullAXTree")["nodes"]
+    regions = [node["name"]["value"] for node in tree if not node.get("ignored") and node.get("role", {}).get("value") == "region"]
+    assert len(regions) > 8
+    assert sorted(set(regions)) == sorted(regions)
+    assert browser.run("[...document.querySelectorAll('th')].filter((one) => !one.textContent.trim()).length") == 0
+    levels = browser.run("[...document.querySelectorAll('h1, h2, h3')].map((one) => +one.tagName[1])")
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in zip(levels, levels[1:]))
 
 
 def test_what_check_found_is_shown(browser, pages):
