@@ -48,6 +48,11 @@ zoo: $(LOWTIDE) ## Run every zoo program live and judge the verdicts (about an h
 	venv=$$($(PYTHON) scripts/venv.py) && \
 	$(PYTHON) zoo/run.py --pythons "$(or $(PYTHONS),$$venv,/usr/bin/python3)" --only "$(ONLY)" --jobs $(JOBS) $(if $(ONLY),,--publish)
 
+.PHONY: zoo-compare
+zoo-compare: $(LOWTIDE) ## What `lowtide compare` says of every program's repair, live; takes the runs of `make zoo` where there are any (ONLY=10,22 JOBS=2).
+	venv=$$($(PYTHON) scripts/venv.py) && \
+	$(PYTHON) zoo/compare.py live --python "$(or $(PYTHONS),$$venv)" --only "$(ONLY)" --jobs $(JOBS) $(if $(ONLY),,--publish)
+
 .PHONY: zoo-heaps
 zoo-heaps: $(LOWTIDE) ## Look into every zoo program with `lowtide heap` and judge holder and line (half an hour each Python; resumes; ONLY=10,22).
 	venv=$$($(PYTHON) scripts/venv.py) && \

@@ -96,14 +96,25 @@ def environment() -> dict[str, str]:
 
 
 def run(
-    lowtide: str, python: str, truth: Truth, variant: str, seconds: float, *, program: Path | None = None
+    lowtide: str,
+    python: str,
+    truth: Truth,
+    variant: str,
+    seconds: float,
+    *,
+    program: Path | None = None,
+    recording: Path | None = None,
 ) -> LiveRun:
-    """Run it to its end and read what lowtide says. `program`: another file in its place."""
+    """Run it to its end and read what lowtide says. `program`: another file in its place; `recording`: it stays there."""
+    if recording:
+        recording.parent.mkdir(parents=True, exist_ok=True)
+        recording.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="zoo-") as name:
         folder = Path(name)
-        log, out, record = folder / "truth.jsonl", folder / "report.json", folder / "run.lowtide"
+        log, out = folder / "truth.jsonl", folder / "report.json"
         with server_of(truth, python, folder) as more:
             file = program or ZOO / f"{truth.name}.py"
+            record = recording or folder / "run.lowtide"
             target = [python, "-u", str(file), "--variant", variant, "--seconds", str(seconds)]
             command = [lowtide, "run", "--format", "json", "-o", str(out), "--record", str(record), "--"]
             command += [*target, "--truth", str(log), *more]

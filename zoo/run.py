@@ -3,7 +3,8 @@
 
     python3 zoo/run.py [--pythons PY,PY] [--only 10_val,22] [--variants leak,fixed] [--six] [--jobs 2] [--publish]
 
-It resumes: a result is kept in zoo/results/live/ until the program, zoolib.py or the lowtide binary changes. `--six` is
+It resumes: a result is kept in zoo/results/live/ until the program, zoolib.py or the lowtide binary changes, and its
+recording beside it. `--six` is
 what `make test` runs: six programs, judged by verdict, process and kind. Exits with 1 where anything is wrong.
 """
 
@@ -35,13 +36,20 @@ def key_of(program: Path, lowtide: Path, seconds: float) -> str:
     return digest.hexdigest()[:16]
 
 
+def kept_at(python: Python, name: str, variant: str) -> Path:
+    """Where the result of a run is kept; its recording lies beside it, ending in `.lowtide`."""
+    return RESULTS / "live" / python.label.replace(", ", "-").replace(" ", "") / f"{name}.{variant}.json"
+
+
 def one(lowtide: Path, python: Python, truth: Truth, variant: str) -> dict:
     """The result for one program, variant and Python: kept from before, or by running it now."""
     key = key_of(ZOO / f"{truth.name}.py", lowtide, truth.live_seconds)
-    kept = RESULTS / "live" / python.label.replace(", ", "-").replace(" ", "") / f"{truth.name}.{variant}.json"
+    kept = kept_at(python, truth.name, variant)
+    recording = kept.with_suffix(".lowtide")
     if kept.exists() and (before := json.loads(kept.read_text()))["key"] == key:
-        return before
-    outcome = run(str(lowtide), python.path, truth, variant, truth.live_seconds)
+        if recording.exists() or "judgement" not in before:
+            return before
+    outcome = run(str(lowtide), python.path, truth, variant, truth.live_seconds, recording=recording)
     ref = reference(truth, outcome.log, outcome.ticks)
     leaks = truth.leaks(variant)
     entry = {"key": key, "program": truth.name, "variant": variant, "python": python.label, "leak": leaks, "why": outcome.why}

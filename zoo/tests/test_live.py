@@ -96,3 +96,14 @@ def test_the_sampler_also_sees_processes_that_are_elsewhere(tmp_path):
         assert list(tick.processes()) == [os.getpid()]  # the child stands for lowtide and is not counted
     finally:
         child.communicate()
+
+
+def test_a_recording_stays_where_it_is_wanted(tmp_path, monkeypatch):
+    fake, seen = tmp_path / "lowtide", tmp_path / "kept" / "x.lowtide"
+    fake.write_text(STAND_IN.format(python=sys.executable))
+    fake.write_text(fake.read_text().replace("sys.exit(code)", 'open(args[args.index("--record") + 1], "w"); sys.exit(code)'))
+    fake.chmod(0o755)
+    monkeypatch.setattr(live, "ZOO", tmp_path)
+    (tmp_path / "99_x.py").write_text(PROGRAM)
+    live.run(str(fake), sys.executable, Truth("99_x", True, "leak", "host_heap", "main"), "leak", 1.0, recording=seen)
+    assert seen.exists()
