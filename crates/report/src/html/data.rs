@@ -72,9 +72,12 @@ fn data(report: &Report, curve: &Curve) -> Value {
     })
 }
 
+/// A part of what is had of a card, bytes.
+type Size = fn(&CardRow) -> u64;
+
 /// A GPU's numbers. They have times of their own: drivers are asked more seldom, marks come more often.
 fn card(card: &Card) -> Value {
-    let column = |of: fn(&CardRow) -> u64| card.rows.iter().map(|row| of(row) >> 10).collect::<Vec<u64>>();
+    let column = |of: Size| card.rows.iter().map(|row| of(row) >> 10).collect::<Vec<u64>>();
     let mut about: Vec<&str> = vec![&card.name];
     if card.emulated {
         about.push("EMULATED");
@@ -86,7 +89,7 @@ fn card(card: &Card) -> Value {
         "label": clean(&label),
         "t": card.rows.iter().map(|row| seconds(row.t_s)).collect::<Vec<_>>(),
     });
-    let columns: [(&str, fn(&CardRow) -> u64); 4] = [
+    let columns: [(&str, Size); 4] = [
         ("tensors", |row| row.tensors),
         ("cached", |row| row.cached),
         ("outside", |row| row.outside),
