@@ -588,6 +588,10 @@ pub struct PhaseReport {
     pub spike_bytes: Option<u64>,
     /// Live bytes of the C heap that stay of one time: the mean, without the first.
     pub live_left_bytes: Option<f64>,
+    /// By how much its floor, peak and spike differ from one time to the next, as standard deviations; `None` where it was too
+    /// few times. Comparisons rest on it.
+    #[serde(skip)]
+    pub scatter_bytes: [Option<f64>; 3],
 }
 
 /// One epoch of a process, or a round or node where these have no epochs. Sizes in bytes of its anonymous and shared memory.

@@ -24,8 +24,9 @@ pub fn compare_text(comparison: &Comparison, options: &TextOptions) -> String {
         Change::NoDifference => Style::Plain,
         Change::Worse => Style::Red,
     };
-    let (first, rest) = comparison.summary.split_once(' ').unwrap_or((&comparison.summary, ""));
-    page.paragraph((style, first.to_owned()), GUTTER, &[(style, rest.to_owned())]);
+    let end = comparison.summary.find([':', ';']).map_or(comparison.summary.len(), |at| at + 1);
+    let (first, rest) = comparison.summary.split_at(end);
+    page.paragraph((style, first.to_owned()), GUTTER, &[(style, rest.trim_start().to_owned())]);
     page.labelled("price", &comparison.price);
     for (label, runs) in [("before", &comparison.before), ("after", &comparison.after)] {
         for run in runs {

@@ -166,7 +166,7 @@ impl Part {
 }
 
 /// Resolution of memory: see [`crate::judge::Ask::bytes`]. Bytes.
-const QUANTUM: f64 = 256.0 * 1024.0;
+pub(super) const QUANTUM: f64 = 256.0 * 1024.0;
 
 /// The share of a spike's height that measurements may miss by chance.
 const MISSED: f64 = 0.1;

@@ -7,6 +7,13 @@ use super::facts::Facts;
 /// Runs whose lengths differ by more than this share are of different length.
 const ALIKE: f64 = 0.1;
 
+/// Whether all runs took about as many steps, or were watched for about as long.
+pub(super) fn alike(sides: [&[Facts]; 2], by_step: bool) -> bool {
+    let length = |run: &Facts| if by_step { run.steps() } else { Some(run.report.duration_s) };
+    let (least, most) = range(sides.iter().flat_map(|side| side.iter()).filter_map(length));
+    most - least <= ALIKE * most
+}
+
 pub(super) fn of(before: &[Facts], after: &[Facts], matched: Matched) -> Vec<String> {
     let mut notes = Vec::new();
     let sides = [("before", before), ("after", after)];
@@ -45,6 +52,15 @@ pub(super) fn of(before: &[Facts], after: &[Facts], matched: Matched) -> Vec<Str
             if run.parts.is_empty() {
                 notes.push(format!("{name}: {} holds no measurement of a process", run.file));
             }
+        }
+    }
+    for (name, side) in sides {
+        let unread = side.iter().map(|run| run.report.sampling.rollup_skipped).max().unwrap_or(0);
+        if unread > 1 {
+            notes.push(format!(
+                "{name}: {unread} processes were too big to tell the pages that they share: what they have of their own may be \
+                 missing in the numbers of the whole tree"
+            ));
         }
     }
     let most = |side: &[Facts]| side.iter().map(Facts::processes).max().unwrap_or(0);

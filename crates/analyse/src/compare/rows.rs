@@ -3,7 +3,8 @@
 use lowtide_model::{ComparedRow, Matched, PhaseReport, Quantity, Role, Unit};
 
 use super::estimate::{Difference, Estimate, ROW, SENTENCE, Side, Sure};
-use super::facts::{Facts, Growth, Need};
+use super::facts::{Facts, Growth, Need, QUANTUM};
+use super::notes;
 use crate::ask::Ask;
 
 /// All rows, and of the whole tree what the sentence rests on.
@@ -90,7 +91,7 @@ impl Table {
         for role in roles.iter().filter(|_| roles.len() > 1) {
             rows.extend(Part::of(sides, Some(*role), by_step, &until).all().map(|compared| compared.row(Some(*role), None, ROW)));
         }
-        rows.extend(phases(sides));
+        rows.extend(phases(sides, matched.until.is_none() || notes::alike(sides, by_step)));
         Self { rows, growth: tree.growth, floor: tree.floor, peak: tree.peak, step_time }
     }
 }
@@ -139,14 +140,20 @@ impl Part {
 /// The most phases that are compared.
 const MOST_PHASES: usize = 12;
 
-/// Phases that both sides have, by their name. Of one run there is one value and no noise: only several runs a side say whether
-/// it differs.
-fn phases(sides: [&[Facts]; 2]) -> Vec<ComparedRow> {
+/// Phases that both sides have, by their name. A phase that comes several times tells by how much it differs from one time to
+/// the next; the time of its steps only several runs a side tell. `alike`: the runs went as far as each other, so that the
+/// most and the least of all times can be compared.
+fn phases(sides: [&[Facts]; 2], alike: bool) -> Vec<ComparedRow> {
     let Some(first) = sides[0].first() else { return Vec::new() };
     let of = |run: &Facts, name: &str| run.phases.iter().find(|phase| phase.name == name).cloned();
     let everywhere = |phase: &&PhaseReport| sides.iter().flat_map(|side| side.iter()).all(|run| of(run, &phase.name).is_some());
-    let bytes =
-        |of: fn(&PhaseReport) -> Option<u64>| move |phase: &PhaseReport| of(phase).map(|bytes| Estimate::alone(bytes as f64));
+    let bytes = |which: usize, of: fn(&PhaseReport) -> Option<u64>| {
+        move |phase: &PhaseReport| {
+            let value = of(phase)? as f64;
+            let scatter = phase.scatter_bytes[which].filter(|_| alike);
+            Some(scatter.map_or_else(|| Estimate::alone(value), |error| Estimate::new(value, error.max(QUANTUM))))
+        }
+    };
     let time = |phase: &PhaseReport| (phase.steps > 0).then(|| Estimate::alone(phase.seconds / phase.steps as f64));
     let mut rows = Vec::new();
     for phase in first.phases.iter().filter(everywhere).take(MOST_PHASES) {
@@ -157,9 +164,9 @@ fn phases(sides: [&[Facts]; 2]) -> Vec<ComparedRow> {
                 rows.push(compared.row(None, Some(&phase.name), ROW));
             }
         };
-        row(Quantity::Floor, Unit::Bytes, &USUAL_FLOOR, &bytes(|phase| phase.floor_bytes));
-        row(Quantity::Peak, Unit::Bytes, &USUAL_PEAK, &bytes(|phase| phase.peak_bytes));
-        row(Quantity::Spike, Unit::Bytes, &USUAL_PEAK, &bytes(|phase| phase.spike_bytes));
+        row(Quantity::Floor, Unit::Bytes, &USUAL_FLOOR, &bytes(0, |phase| phase.floor_bytes));
+        row(Quantity::Peak, Unit::Bytes, &USUAL_PEAK, &bytes(1, |phase| phase.peak_bytes));
+        row(Quantity::Spike, Unit::Bytes, &USUAL_PEAK, &bytes(2, |phase| phase.spike_bytes));
         row(Quantity::StepTime, Unit::Seconds, &USUAL_TIME, &time);
     }
     rows

@@ -18,11 +18,13 @@ struct Program {
     spike: f64,
     /// Seconds a step; 0: it tells of no steps.
     step_s: f64,
+    /// It trains for 25 of each thirty seconds, then validates.
+    validates: bool,
     /// What makes its noise.
     seed: u64,
 }
 
-const HEALTHY: Program = Program { seconds: 240, floor: 300.0, leak: 0.0, spike: 0.0, step_s: 0.0, seed: 1 };
+const HEALTHY: Program = Program { seconds: 240, floor: 300.0, leak: 0.0, spike: 0.0, step_s: 0.0, validates: false, seed: 1 };
 
 impl Program {
     fn facts(self) -> Facts {
@@ -44,6 +46,11 @@ impl Program {
             let t_s = f64::from(t);
             let spike = if t % 30 >= 25 { self.spike } else { 0.0 };
             let bytes = (self.floor + self.leak * t_s + spike + 0.5 * jitter) * MIB;
+            if self.validates && matches!(t % 30, 0 | 25) {
+                let name = if t % 30 == 0 { "train" } else { "validation" };
+                let scope = ScopeMark { scope: Scope::Phase, index: None, name: name.to_owned() };
+                events.push(Event::Mark(Mark { t_s, id, what: MarkKind::Begin(scope), steps: said, facts: None }));
+            }
             events.push(Event::Tick(Tick {
                 t_s,
                 procs: vec![ProcSample { anon: bytes as u64, ..ProcSample::empty(id) }],
@@ -204,6 +211,29 @@ fn several_runs_a_side_tell_the_price_and_the_phases() {
     let comparison = compare(&runs(leaking, [0.200, 0.240, 0.160]), &runs(leaking, [0.220, 0.180, 0.250]));
     assert_eq!(comparison.outcome, Change::NoDifference, "{}", comparison.summary);
     assert!(comparison.price.starts_with("time per step: no difference seen"), "{}", comparison.price);
+}
+
+#[test]
+fn a_phase_that_comes_again_and_again_tells_by_one_run_a_side() {
+    let row = |before: Program, after: Program, phase: &str, quantity| {
+        let comparison = compare(&[before.facts()], &[after.facts()]);
+        let mut rows = comparison.rows.into_iter();
+        rows.find(|row| row.phase.as_deref() == Some(phase) && row.quantity == quantity).expect("a row")
+    };
+    let spiking = Program { spike: 200.0, validates: true, ..HEALTHY };
+    let calm = Program { validates: true, seed: 2, ..HEALTHY };
+    let peak = row(spiking, calm, "validation", Quantity::Peak);
+    assert_eq!(peak.differs, Some(true), "{peak:?}");
+    let [low, high] = peak.difference.and_then(|difference| difference.ci95).expect("an interval");
+    assert!(low < -200.0 * MIB && -200.0 * MIB < high && high < -100.0 * MIB, "{low} {high}");
+    assert_eq!(row(spiking, calm, "train", Quantity::Peak).differs, Some(false));
+    // The longer a leak is watched the more there is: that is no difference of the program.
+    let leaking = Program { leak: 1.0, validates: true, ..HEALTHY };
+    let longer = row(leaking, Program { seconds: 400, seed: 2, ..leaking }, "train", Quantity::Peak);
+    assert_eq!(longer.differs, None, "{longer:?}");
+    // Once is no noise.
+    let once = Program { seconds: 45, ..spiking };
+    assert_eq!(row(once, Program { seed: 2, ..once }, "validation", Quantity::Peak).differs, None);
 }
 
 #[test]

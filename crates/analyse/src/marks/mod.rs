@@ -9,6 +9,7 @@ pub mod late_gc;
 mod leftover;
 mod nodes;
 mod phases;
+mod scatter;
 pub mod spread;
 mod table;
 mod trims;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::Identify;
 use super::leftover;
+use super::scatter::Scatter;
 use lowtide_model::{PhaseReport, ProcId};
 
 /// Single times of phases that are remembered.
@@ -41,6 +42,8 @@ struct Open {
     last: Option<Step>,
     /// The tree's memory before it, and the most in it.
     rise: Option<Rise>,
+    /// The least and the most of the process in it.
+    own: Option<(u64, u64)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +79,10 @@ struct Sum {
     own: Option<(u64, u64)>,
     tree: Option<(u64, u64)>,
     spike: Option<u64>,
+    /// From one time to the next: of the least, the most and the spike.
+    floors: Scatter,
+    peaks: Scatter,
+    spikes: Scatter,
 }
 
 fn widen(range: &mut Option<(u64, u64)>, bytes: u64) {
@@ -131,7 +138,7 @@ impl Phases {
         if let Some(sum) = self.sum(&name) {
             sum.count = sum.count.saturating_add(1);
         }
-        self.open = Some(Open { t_s, name, live, steps, first: None, last: None, rise: None });
+        self.open = Some(Open { t_s, name, live, steps, first: None, last: None, rise: None, own: None });
     }
 
     /// The open phase ends.
@@ -150,6 +157,7 @@ impl Phases {
         let Some(open) = self.open.as_mut().filter(|open| t_s >= open.t_s) else { return };
         let name = open.name.clone();
         let before = self.tree;
+        widen(&mut open.own, own);
         if let Some(tree) = tree {
             match &mut open.rise {
                 Some(rise) => rise.high = rise.high.max(tree),
@@ -172,6 +180,7 @@ impl Phases {
     fn returned(&mut self, ended: &Rise, after: u64) {
         if let Some(sum) = self.sum(&ended.name) {
             let height = ended.high.saturating_sub(ended.before.max(after));
+            sum.spikes.push(height as f64);
             sum.spike = Some(sum.spike.map_or(height, |highest| highest.max(height)));
         }
     }
@@ -184,6 +193,10 @@ impl Phases {
     fn close(&mut self, t_s: f64, live: Option<f64>, steps: u64) {
         let Some(open) = self.open.take() else { return };
         if let Some(sum) = self.sum(&open.name) {
+            if let Some((low, high)) = open.own {
+                sum.floors.push(low as f64);
+                sum.peaks.push(high as f64);
+            }
             sum.seconds += (t_s - open.t_s).max(0.0);
             sum.steps = sum.steps.saturating_add(steps.saturating_sub(open.steps));
         }
@@ -248,6 +261,7 @@ impl Phases {
                     tree_peak_bytes: sum.tree.map(|range| range.1),
                     spike_bytes: sum.spike,
                     live_left_bytes: self.mean_left(name),
+                    scatter_bytes: [sum.floors, sum.peaks, sum.spikes].map(|all| all.deviation()),
                 }
             })
             .collect();

@@ -404,6 +404,7 @@ mod tests {
             tree_peak_bytes: Some(peak * GIB),
             spike_bytes: spike.map(|gib| gib * GIB),
             live_left_bytes: None,
+            scatter_bytes: [None; 3],
         };
         for (text, state) in [
             ("validation.spike < 4 GiB", ExpectationState::Broken),

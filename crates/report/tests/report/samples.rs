@@ -396,6 +396,7 @@ pub fn marked() -> Report {
                 tree_peak_bytes: Some(17 * GIB + spike),
                 spike_bytes: Some(spike).filter(|_| name != "between"),
                 live_left_bytes: Some(if name == "train" { grown as f64 } else { 0.0 }),
+                scatter_bytes: [None; 3],
             });
         }
         for epoch in 0..14_u64 {
