@@ -69,9 +69,10 @@ pub fn report(mut args: Args) -> Result<u8, Failure> {
     match &output.destination {
         Destination::File(path, _) => {
             output.write_file(&rendered)?;
-            if args.open && !browser::open(path) {
-                let path = path.display();
-                say(&format!("the page is in {path}; no browser is known here ($BROWSER): open it with one, here or elsewhere"));
+            if args.open
+                && let Err(why) = browser::open(path)
+            {
+                say(&format!("the page is in {}; {why}: open it with a browser, here or elsewhere", path.display()));
             }
         }
         // A reader that closes the pipe early has read enough.

@@ -1,7 +1,8 @@
 //! The page without a browser: complete, closed to the network, and safe whatever a report holds.
 
 use lowtide_model::{
-    Event, Exit, Mark, MarkKind, Mode, ProcId, ProcSample, Process, Report, Role, RunInfo, Scope, ScopeMark, Signal, Tick,
+    Answer, DeviceFacts, Event, Exit, Gpu, GpuDriver, GpuId, GpuSample, InnerFacts, Mark, MarkKind, Mode, ProcId, ProcSample,
+    Process, Report, Request, Role, RunInfo, Scope, ScopeMark, Signal, Tick,
 };
 use lowtide_report::{Context, Curve, Gather, TextOptions, html, text};
 
@@ -205,6 +206,71 @@ fn the_curve_has_what_was_measured() {
     assert_eq!(data["trend"]["rate"].as_f64(), Some(446.0));
     let seconds = data["oom"]["seconds"].as_array().unwrap();
     assert_eq!(seconds.len(), 3);
+}
+
+/// A day of 30 processes whose memory never holds still, measured every two seconds: a validation each minute, eight workers that
+/// are started anew for each epoch, two GPUs, a look every quarter of an hour.
+fn day() -> Curve {
+    const HOUR: u32 = 3600;
+    let mut gather = Gather::default();
+    let mut state = 1_u64;
+    let mut noise = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 34) & !0xfff
+    };
+    for rank in 0..22 {
+        let role = if rank < 2 { Role::Trainer } else { Role::CompileWorker };
+        gather.push(&process(rank, role, 0.0));
+    }
+    for card in 0..2_u32 {
+        gather.push(&Event::Gpu(Gpu {
+            id: GpuId(card),
+            resource: format!("gpu{card}"),
+            name: "A card".into(),
+            uuid: String::new(),
+            driver: GpuDriver::Nvml,
+            emulated: false,
+        }));
+    }
+    for t in (0..24 * HOUR).step_by(2) {
+        let (epoch, t_s) = (t / 60, f64::from(t));
+        let workers = (0..8).map(|worker| 100 + 8 * epoch + worker);
+        if t % 60 == 0 {
+            let old = workers.clone().map(|id| id.wrapping_sub(8));
+            old.for_each(|id| gather.push(&Event::Exit(Exit { id: ProcId(id), t_s })));
+            workers.clone().for_each(|id| gather.push(&process(id, Role::DataloaderWorker, t_s)));
+        }
+        if matches!(t % 60, 0 | 50) {
+            let name = if t % 60 == 0 { "train" } else { "validation" };
+            let begin = ScopeMark { scope: Scope::Phase, index: None, name: name.into() };
+            gather.push(&Event::Mark(Mark { t_s, id: ProcId(0), what: MarkKind::Begin(begin), steps: 0, facts: None }));
+        }
+        if t % 900 == 0 {
+            let answer = Answer { request: Request::Trim, number: 1, value: None, free: None, pause_us: 40_000 };
+            gather.push(&Event::Mark(Mark { t_s, id: ProcId(0), what: MarkKind::Answer(answer), steps: 0, facts: None }));
+        }
+        for card in 0..2 {
+            let device = DeviceFacts { index: card, allocated: noise(), reserved: 1 << 31, ..DeviceFacts::default() };
+            let facts = Some(InnerFacts { devices: vec![device], ..InnerFacts::default() });
+            gather.push(&Event::Mark(Mark { t_s, id: ProcId(card), what: MarkKind::Step, steps: u64::from(t), facts }));
+        }
+        let mut sample =
+            |id| ProcSample { anon: noise(), shmem: noise(), file: noise(), swap: noise(), ..ProcSample::empty(ProcId(id)) };
+        let procs = (0..22).chain(workers).map(&mut sample).collect();
+        let gpus = (0..2).map(|card| GpuSample { id: GpuId(card), total: 1 << 36, used: 1 << 35, free: 1 << 35, reserved: 0 });
+        gather.push(&Event::Tick(Tick { t_s, procs, gpus: gpus.collect(), ..Tick::default() }));
+    }
+    gather.finish()
+}
+
+#[test]
+fn a_days_page_has_less_than_two_megabytes() {
+    let page = html(&samples::leak(), &day(), &[]);
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
+    let data = data(&page);
+    assert!(data["t"].as_array().unwrap().len() > 512, "the curve is there");
+    assert_eq!(data["cards"].as_array().unwrap().len(), 2);
+    assert!(data["lives"].as_array().unwrap().len() > 1000 && data["phases"].as_array().unwrap().len() > 1000);
 }
 
 #[test]
