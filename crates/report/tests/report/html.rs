@@ -246,7 +246,8 @@ fn day() -> Curve {
             gather.push(&Event::Mark(Mark { t_s, id: ProcId(0), what: MarkKind::Begin(begin), steps: 0, facts: None }));
         }
         if t % 900 == 0 {
-            let answer = Answer { request: Request::Trim, number: 1, value: None, free: None, pause_us: 40_000 };
+            let answer =
+                Answer { request: Request::Trim, number: 1, value: None, free: None, pause_us: 40_000, why: String::new() };
             gather.push(&Event::Mark(Mark { t_s, id: ProcId(0), what: MarkKind::Answer(answer), steps: 0, facts: None }));
         }
         for card in 0..2 {
