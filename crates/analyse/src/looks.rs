@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use lowtide_model::{
-    AllocatedGrown, Bytes, Finding, Grown, Holder, HolderGrown, Kind, LineGrown, Look, ObjectGrown, ProcId, Role, Seconds, Sort,
+    AllocatedGrown, Bytes, Finding, Grown, Holder, HolderGrown, Kind, LineGrown, Look, ObjectGrown, OnDevice, ProcId, Role,
+    Seconds, Sort,
 };
 
 use crate::analyser::Analyser;
@@ -36,6 +37,8 @@ pub struct Looks {
     /// What PyTorch's allocator gave out more by its history, by process and device, and how long telling it held the process up,
     /// microseconds.
     allocated: BTreeMap<(ProcId, u32), (AllocatedGrown, u64)>,
+    /// What lay on devices of each process, by the newest look that told it, and when that was, seconds.
+    devices: BTreeMap<ProcId, (f64, Vec<OnDevice>)>,
     /// How many there were.
     count: u64,
     /// How long they held processes up, all together, microseconds.
@@ -60,12 +63,20 @@ impl Looks {
         if !look.copied {
             self.stops_ms.push(look.pause_us as f64 / 1e3);
         }
+        if !look.devices.is_empty() {
+            self.devices.insert(look.id, (look.t_s, look.devices.clone()));
+        }
         if let Some(grown) = look.grown.as_ref().filter(|grown| grown.seconds.is_finite() && grown.seconds > 0.0) {
             // The newest has been over the longest time.
             self.by_process.insert(look.id, grown.clone());
         } else if look.objects > 0 {
             self.first_s.insert(look.id, look.t_s);
         }
+    }
+
+    /// What lay on devices of a process when it was last looked into, and when that was, seconds.
+    pub fn on_devices(&self, process: ProcId) -> Option<(f64, &[OnDevice])> {
+        self.devices.get(&process).map(|(t_s, parts)| (*t_s, parts.as_slice()))
     }
 
     /// How many looks there were.

@@ -239,6 +239,40 @@ fn snapshots_lie_beside_the_recording_and_never_where_the_program_works() {
 }
 
 #[test]
+fn who_keeps_fake_tensors_on_a_card_is_named_and_what_the_card_is_used_for() {
+    let Some(python) = python_with_torch() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let gpus = FakeGpus::new("driver 550.54\ncard 0 total=17179869184 name=Fake_H100\n");
+    let report = folder.path().join("report.json");
+    let mut command = common::lowtide(folder.path());
+    command.args(["run", "--interval", "0.2", "--no-record", "-o"]).arg(&report).arg("--").arg(python);
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gpu_fake/train.py")).arg(gpus.file()).arg("36");
+    with_driver(&mut command, &gpus);
+    let output = common::output(&mut command);
+    if output.status.code() == Some(77) {
+        eprintln!("SKIPPED: this torch makes no fake tensors on cuda:0");
+        return;
+    }
+    assert!(output.status.success(), "{}", common::text(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+    let finding = &report["findings"][0];
+    assert_eq!((&finding["kind"], &finding["holder"]["name"]), (&"gpu_allocated".into(), &"kept".into()), "{report:#}");
+    assert!(finding["site"]["text"].as_str().unwrap().contains("# PLANTED"), "{finding:#}");
+    let holder = &report["gpus"][0]["processes"][0];
+    let budget = holder["budget"].as_array().unwrap();
+    let part = |name: &str| {
+        let part = budget.iter().find(|part| part["name"].as_str().unwrap().starts_with(name));
+        part.map(|part| (part["bytes"].as_u64().unwrap() >> 20, part["source"].as_str().unwrap()))
+    };
+    assert_eq!(part("gradients"), Some((32, "objects")), "{holder:#}");
+    assert_eq!(part("free between"), Some((8, "allocator")), "{holder:#}");
+    assert_eq!(part("CUDA context"), Some((400, "driver")), "{holder:#}");
+    assert_eq!(part("more at the peak"), Some((96, "allocator")), "{holder:#}");
+    let at_rest = budget.iter().filter(|part| part["at_peak"] == false).map(|part| part["bytes"].as_u64().unwrap());
+    assert_eq!(at_rest.sum::<u64>(), holder["reserved_bytes"].as_u64().unwrap() + holder["outside_bytes"].as_u64().unwrap());
+}
+
+#[test]
 fn fragments_of_a_training_in_a_container_are_told_from_a_leak() {
     let container = ["unshare", "--user", "--map-root-user", "--pid", "--fork"];
     if !common::can_unshare(&container[1..]) {

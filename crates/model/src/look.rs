@@ -8,6 +8,8 @@ use crate::ProcId;
 pub const MOST_HOLDERS: usize = 8;
 /// The most kinds of objects of one holder.
 pub const MOST_OBJECTS: usize = 4;
+/// The most parts of devices that a look tells.
+pub const MOST_ON_DEVICES: usize = 256;
 /// The most devices of which a look tells what was allocated.
 pub const MOST_ALLOCATED: usize = 16;
 /// The most lines of each.
@@ -35,6 +37,20 @@ pub struct Look {
     /// what stands above but when, who and how long.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allocated: Vec<AllocatedGrown>,
+    /// What lay on other devices than the processor's memory, by what it was for; at most [`MOST_ON_DEVICES`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<OnDevice>,
+}
+
+/// A part of what tensors have on a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnDevice {
+    /// The device, as torch writes it: `cuda:0`; of fake tensors `cuda:0 (fake)`.
+    pub device: String,
+    /// What it is for, as `lowtide heap` has it: `parameters`, `gradients`.
+    pub name: String,
+    /// Bytes of storages, each counted once.
+    pub bytes: u64,
 }
 
 /// What PyTorch's allocator had given out on a device at one moment, and not at another one before, by its history.

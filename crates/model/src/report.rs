@@ -421,6 +421,22 @@ pub struct GpuHolder {
     pub retries: Option<u32>,
     /// Requests that failed.
     pub failures: Option<u32>,
+    /// What it is for; empty where neither objects nor the allocator tell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub budget: Vec<GpuPart>,
+}
+
+/// A part of what a process has on a GPU. All parts but those of the peak add up to what it has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GpuPart {
+    /// What it is for: `parameters`, `optimizer state`, `CUDA context`.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Who tells: `objects` (a look into the process), `allocator` (PyTorch's, at marks), `driver`.
+    pub source: &'static str,
+    /// It is there only at the peak, and lies in what is free else.
+    pub at_peak: bool,
 }
 
 /// What became of one explanation.

@@ -2,7 +2,7 @@
 
 use lowtide_model::{
     AllocatedGrown, Event, Exit, Gpu, GpuUser, Grown, HolderGrown, LineGrown, Look, MOST_ALLOCATED, MOST_HOLDERS, MOST_LINES,
-    MOST_OBJECTS, Mark, Note, Process, RunEnd, RunInfo, Site, Tick, WatchCost,
+    MOST_OBJECTS, MOST_ON_DEVICES, Mark, Note, OnDevice, Process, RunEnd, RunInfo, Site, Tick, WatchCost,
 };
 
 use crate::format::{Kind, MAX_PAYLOAD, keep_time, to_us};
@@ -220,7 +220,9 @@ fn tidy_look(look: &Look) -> Look {
         ..*grown
     };
     let allocated = look.allocated.iter().take(MOST_ALLOCATED).map(allocated).collect();
-    Look { t_s: keep_time(look.t_s), grown, allocated, ..*look }
+    let device = |on: &OnDevice| OnDevice { device: cut_to(&on.device, MAX_STEP), name: cut_to(&on.name, MAX_STEP), ..*on };
+    let devices = look.devices.iter().take(MOST_ON_DEVICES).map(device).collect();
+    Look { t_s: keep_time(look.t_s), grown, allocated, devices, ..*look }
 }
 
 fn cut(text: &str) -> String {

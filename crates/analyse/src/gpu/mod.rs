@@ -4,6 +4,7 @@
 //! them (*reserved* less allocated), and what lies outside of it (what the driver counts less reserved: the CUDA context, libraries,
 //! other allocators). Allocated and reserved come with marks from inside, the whole from the driver with ticks.
 
+mod budget;
 mod findings;
 mod judge;
 mod rows;
@@ -218,9 +219,9 @@ impl Gpus {
     }
 
     /// Allocators of the run on a card.
-    pub fn inner_on(&self, gpu: GpuId) -> impl Iterator<Item = (ProcId, &Inner)> {
+    pub fn inner_on(&self, gpu: GpuId) -> impl Iterator<Item = ((ProcId, u32), &Inner)> {
         let on_card = move |process, device| self.card_of(process, device).is_some_and(|card| card.gpu.id == gpu);
-        self.inner.iter().filter(move |((process, device), _)| on_card(*process, *device)).map(|((id, _), inner)| (*id, inner))
+        self.inner.iter().filter(move |((process, device), _)| on_card(*process, *device)).map(|(key, inner)| (*key, inner))
     }
 
     /// Processes on a card that are none of the run, that were there when it was last read.

@@ -1,8 +1,9 @@
 //! What each card held at the end, by whom and for what.
 
-use lowtide_model::{GpuHolder, GpuReport};
+use lowtide_model::{GpuHolder, GpuReport, ProcId};
 
-use super::{Card, User};
+use super::budget::budget;
+use super::{Card, Inner, User};
 use crate::analyser::Analyser;
 
 /// A row for each card that the run was seen on; for all of them where it was seen on none.
@@ -19,7 +20,7 @@ pub fn rows(run: &Analyser) -> Vec<GpuReport> {
         }
         let resource = format!("gpu{device}");
         let mut holder = holder(run, *process, None);
-        inside(&mut holder, inner);
+        inside(run, (*process, *device), &mut holder, inner);
         match rows.iter_mut().find(|row| row.resource == resource) {
             Some(row) => row.processes.push(holder),
             None => rows.push(GpuReport {
@@ -47,17 +48,17 @@ fn row(run: &Analyser, card: &Card) -> Option<GpuReport> {
         let newest = gpus.users_of(process).get(&id).is_some_and(|newest| newest.who.id == user.who.id);
         if newest {
             let mut holder = holder(run, process, user.last);
-            if let Some((_, inner)) = gpus.inner_on(id).find(|(other, _)| *other == process) {
-                inside(&mut holder, inner);
+            if let Some((key, inner)) = gpus.inner_on(id).find(|((other, _), _)| *other == process) {
+                inside(run, key, &mut holder, inner);
             }
             processes.push(holder);
         }
     }
     // Allocators of processes that the driver does not list.
-    for (process, inner) in gpus.inner_on(id) {
-        if !gpus.users_of(process).contains_key(&id) {
-            let mut holder = holder(run, process, None);
-            inside(&mut holder, inner);
+    for (key, inner) in gpus.inner_on(id) {
+        if !gpus.users_of(key.0).contains_key(&id) {
+            let mut holder = holder(run, key.0, None);
+            inside(run, key, &mut holder, inner);
             processes.push(holder);
         }
     }
@@ -74,7 +75,7 @@ fn row(run: &Analyser, card: &Card) -> Option<GpuReport> {
     })
 }
 
-fn holder(run: &Analyser, process: lowtide_model::ProcId, used: Option<u64>) -> GpuHolder {
+fn holder(run: &Analyser, process: ProcId, used: Option<u64>) -> GpuHolder {
     let track = run.store().tracks.get(&process);
     GpuHolder {
         pid: track.map_or(0, |track| track.process.pid),
@@ -84,7 +85,7 @@ fn holder(run: &Analyser, process: lowtide_model::ProcId, used: Option<u64>) -> 
     }
 }
 
-fn inside(holder: &mut GpuHolder, inner: &super::Inner) {
+fn inside(run: &Analyser, (process, device): (ProcId, u32), holder: &mut GpuHolder, inner: &Inner) {
     let last = inner.last;
     holder.allocated_bytes = Some(last.allocated);
     holder.reserved_bytes = Some(last.reserved);
@@ -96,4 +97,6 @@ fn inside(holder: &mut GpuHolder, inner: &super::Inner) {
     holder.pinned_host_bytes = last.pinned;
     holder.retries = last.retries;
     holder.failures = last.ooms;
+    let objects = run.looks().on_devices(process).map_or(&[][..], |(_, parts)| parts);
+    holder.budget = budget(device, inner, holder.used_bytes, objects);
 }

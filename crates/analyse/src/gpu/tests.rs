@@ -358,8 +358,16 @@ fn who_holds_the_tensors_is_named_by_looks() {
     let holder = |name: &str, elsewhere| HolderGrown { name: name.into(), bytes: elsewhere, elsewhere, ..HolderGrown::default() };
     let holders = vec![HolderGrown { bytes, ..holder("log", 0) }, holder("trainer.outputs", bytes)];
     let grown = Grown { seconds: 30.0, total: bytes, parts: Vec::new(), holders };
-    let look =
-        Look { t_s: 119.0, id: ProcId(0), copied: false, pause_us: 1, objects: 10, grown: Some(grown), allocated: Vec::new() };
+    let look = Look {
+        t_s: 119.0,
+        id: ProcId(0),
+        copied: false,
+        pause_us: 1,
+        objects: 10,
+        grown: Some(grown),
+        allocated: Vec::new(),
+        devices: Vec::new(),
+    };
     events.push(Event::Look(look));
     let report = judged(&events);
     let finding = only(&report);
@@ -377,7 +385,16 @@ fn by_history(device: u32, mib: i64, looked: bool) -> Finding {
         events.push(Event::Tick(tick(t as f64 + 0.5)));
     }
     let at = |line| Site { file: "/src/train.py".to_owned(), line, column: None, text: String::new() };
-    let look = |grown, allocated| Look { t_s: 100.0, id: ProcId(0), copied: true, pause_us: 2500, objects: 0, grown, allocated };
+    let look = |grown, allocated| Look {
+        t_s: 100.0,
+        id: ProcId(0),
+        copied: true,
+        pause_us: 2500,
+        objects: 0,
+        grown,
+        allocated,
+        devices: Vec::new(),
+    };
     if looked {
         let bytes = (30 * 20 * MIB) as i64;
         let holder = HolderGrown { name: "kept".into(), bytes, elsewhere: bytes, site: Some(at(90)), ..HolderGrown::default() };

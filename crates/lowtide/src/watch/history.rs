@@ -186,7 +186,16 @@ impl History {
             grown.files = [&first, &second].iter().filter(|_| kept).map(|one| one.path.display().to_string()).collect();
         }
         let pause_us = first.pause_us.saturating_add(second.pause_us);
-        vec![Event::Look(Look { t_s: second.t_s, id, copied: true, pause_us, objects: 0, grown: None, allocated })]
+        vec![Event::Look(Look {
+            t_s: second.t_s,
+            id,
+            copied: true,
+            pause_us,
+            objects: 0,
+            grown: None,
+            allocated,
+            devices: Vec::new(),
+        })]
     }
 
     /// A name that nobody has for a snapshot of a process.

@@ -65,6 +65,7 @@ fn run() -> Vec<Event> {
             objects: 100,
             grown,
             allocated: Vec::new(),
+            devices: Vec::new(),
         }));
     }
     events.push(Event::Exit(Exit { id: ProcId(1), t_s: 99.0 }));

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
-use lowtide_model::{AllocatedGrown, Grown, HolderGrown, LineGrown, Look, ObjectGrown, PartGrown, Site, Sort};
+use lowtide_model::{AllocatedGrown, Grown, HolderGrown, LineGrown, Look, ObjectGrown, OnDevice, PartGrown, Site, Sort};
 use lowtide_model::{
     Cgroup, CgroupId, CgroupSample, CgroupVersion, Event, Exit, ExitStatus, Mode, Note, NoteKind, ProcId, ProcSample, Process,
     Role, Rollup, RunEnd, RunInfo, Signal, SystemSample, Tick, WatchCost,
@@ -198,8 +198,10 @@ fn any_look() -> impl Strategy<Value = Event> {
         let line = LineGrown { site: holder_site, function: name_again.clone(), bytes, blocks: 3 };
         let files = vec![name_again];
         let allocated = AllocatedGrown { device: id, seconds: grown.seconds, bytes, lines: vec![line], files };
+        let device = OnDevice { device: "cuda:0".to_owned(), name: "parameters".to_owned(), bytes: pause_us };
+        let devices = vec![device];
         let (grown, allocated) = if us % 2 == 0 { (Some(grown), Vec::new()) } else { (None, vec![allocated]) };
-        Event::Look(Look { t_s, id: ProcId(id), copied, pause_us, objects, grown, allocated })
+        Event::Look(Look { t_s, id: ProcId(id), copied, pause_us, objects, grown, allocated, devices })
     })
 }
 

@@ -1,6 +1,6 @@
 //! GPUs: what each has, and what each process of the run has of it.
 
-use lowtide_model::{Bytes, GpuHolder, GpuReport, Report};
+use lowtide_model::{Bytes, GpuHolder, GpuPart, GpuReport, Report};
 
 use super::page::{Page, Style};
 use super::table::{self, Column, Row};
@@ -19,6 +19,9 @@ pub fn table(page: &mut Page, report: &Report, verbose: bool) {
         if !gpu.processes.is_empty() {
             write(page, &gpu.processes);
         }
+        // Without a look at the objects it says no more than the table above.
+        let told = |holder: &&GpuHolder| verbose || holder.budget.iter().any(|part| part.source == "objects");
+        gpu.processes.iter().filter(told).for_each(|holder| budget(page, &gpu.resource, holder));
     }
     if shown < used.len() {
         let text = format!("{} left out; --verbose shows all", words::pieces((used.len() - shown) as u64, "GPU", "GPUs"));
@@ -43,6 +46,28 @@ fn card(gpu: &GpuReport) -> String {
         text.push_str(&format!(", processes that are none of this run {}", Bytes(others)));
     }
     text
+}
+
+/// What a process has of a card, by what it is for.
+fn budget(page: &mut Page, resource: &str, holder: &GpuHolder) {
+    if holder.budget.is_empty() {
+        return;
+    }
+    page.blank();
+    let title = format!("what pid {} has of {resource} is for", holder.pid);
+    let columns = [Column::number("bytes", 0), Column::text(&title, 20, 0), Column::text("told by", 7, 1)];
+    let row = |part: &GpuPart| {
+        let source = match part.source {
+            "objects" => "objects, at the last look",
+            "allocator" => "PyTorch's allocator",
+            other => other,
+        };
+        let bytes = Bytes(part.bytes).to_string();
+        let cells = vec![if part.at_peak { format!("+{bytes}") } else { bytes }, part.name.clone(), source.to_owned()];
+        Row { style: if part.at_peak { Style::Dim } else { Style::Plain }, cells }
+    };
+    let rows: Vec<Row> = holder.budget.iter().map(row).collect();
+    table::write(page, &columns, &rows);
 }
 
 /// A size of what a process has.

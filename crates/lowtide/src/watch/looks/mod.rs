@@ -324,7 +324,7 @@ impl Looks {
                     self.before.insert(due.id, (before, t_s));
                 }
                 let look = look(&due, t_s, copied, pause);
-                let look = Look { objects: taken.objects, grown: taken.grown, ..look };
+                let look = Look { objects: taken.objects, grown: taken.grown, devices: taken.devices, ..look };
                 let blind = taken.blind.map(|why| note(&due, now_s, why));
                 std::iter::once(Event::Look(look)).chain(blind).collect()
             }
@@ -347,7 +347,16 @@ impl Looks {
 /// A look that told nothing but what it cost.
 fn look(due: &Due, t_s: f64, copied: Option<u64>, pause: Duration) -> Look {
     let pause_us = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
-    Look { t_s, id: due.id, copied: copied.is_some(), pause_us, objects: 0, grown: None, allocated: Vec::new() }
+    Look {
+        t_s,
+        id: due.id,
+        copied: copied.is_some(),
+        pause_us,
+        objects: 0,
+        grown: None,
+        allocated: Vec::new(),
+        devices: Vec::new(),
+    }
 }
 
 fn told(due: &Due, t_s: f64, why: &str) -> Event {

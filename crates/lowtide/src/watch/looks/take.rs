@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lowtide_model::Grown;
+use lowtide_model::{Grown, MOST_ON_DEVICES, OnDevice};
 use lowtide_pyheap::memory::Memory;
 use lowtide_pyheap::torch::{Error as TorchError, find};
-use lowtide_pyheap::{Census, Error, Python, budget};
+use lowtide_pyheap::{Budget, Census, Error, Part, Python, budget};
 use lowtide_remote::{Copied, Image, Process};
 
 use super::grown::{Before, grown};
@@ -52,6 +52,8 @@ pub struct Taken {
     pub grown: Option<Grown>,
     /// What a later one is compared with, where it was not.
     pub before: Option<Arc<Before>>,
+    /// What lies on devices, by what it is for.
+    pub devices: Vec<OnDevice>,
     /// What could not be seen.
     pub blind: Option<String>,
     /// Processor seconds that it took.
@@ -214,6 +216,7 @@ fn told(
     let hurried = memory.is_none().then_some(
         "tensors and the native heap: a look had no time for more than Python's objects, so that what grows is told by these alone",
     );
+    let devices = parts.as_ref().map(on_devices).unwrap_or_default();
     let blind = unknown.or(hurried).map(str::to_owned);
     let (grown, before) = match before {
         Some((before, seconds)) => {
@@ -221,7 +224,17 @@ fn told(
         }
         None => (None, Some(Arc::new(Before::of(&census, parts.as_ref(), memory.is_some())))),
     };
-    Taken { pause, objects: census.objects().len() as u64, grown, before, blind, cpu_s: 0.0 }
+    Taken { pause, objects: census.objects().len() as u64, grown, before, devices, blind, cpu_s: 0.0 }
+}
+
+fn on_devices(budget: &Budget) -> Vec<OnDevice> {
+    let of = |(device, part, bytes): (&String, &Part, &u64)| OnDevice {
+        device: device.clone(),
+        name: part.name().to_owned(),
+        bytes: *bytes,
+    };
+    let all = budget.devices.iter().flat_map(|(device, parts)| parts.iter().map(move |(part, bytes)| (device, part, bytes)));
+    all.map(of).take(MOST_ON_DEVICES).collect()
 }
 
 /// Bytes that the tightest limit leaves for a look into a process: its limits, and ours. `None` where no limit can be read.
