@@ -46,3 +46,74 @@ fn a_fixed_file_is_python_and_has_no_finding_that_could_be_fixed() {
     // A corpus without fixes would show nothing.
     assert!(made >= 15, "{made}");
 }
+
+/// The text that fixes leave of a program, those that are safe or all.
+fn fixed(text: &str, all: bool) -> String {
+    let path = PathBuf::from("/train.py");
+    let files = InMemory([(path.clone(), text.as_bytes().to_vec())].into());
+    let wanted = |finding: &lowtide_causes::Finding| {
+        all || finding.fix.as_ref().is_some_and(|fix| fix.safety == lowtide_lint::fix::Safety::Safe)
+    };
+    let fixed = fix_part(&files, &[path], &wanted);
+    fixed.first().map_or_else(|| text.to_owned(), |one| String::from_utf8_lossy(&one.after).into_owned())
+}
+
+/// A program that keeps what a layer gives of each batch, and reads it in these lines.
+fn keeping(reads: &str) -> String {
+    format!(
+        "import torch
+from torch import nn
+
+net, layer = nn.Linear(4, 1), nn.Linear(4, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+kept = []
+for epoch in range(100):
+    for x in torch.load('batches.pt'):
+        optimizer.zero_grad()
+        loss = net(x).sum()
+        loss.backward()
+        optimizer.step()
+        kept.append(layer(x))
+{reads}
+"
+    )
+}
+
+#[test]
+fn a_fix_is_safe_only_where_nobody_uses_the_graph() {
+    for reads in [
+        "print(len(kept))",
+        "mean = torch.stack([one.detach().mean(0) for one in kept]).mean(0)",
+        "for one in kept:\n    print(one.sum().item())",
+        "print(float(kept[-1].mean()), kept[0].shape)",
+    ] {
+        let text = fixed(&keeping(reads), false);
+        assert!(text.contains("kept.append(layer(x).detach())"), "{reads}: {text}");
+    }
+    for reads in [
+        "torch.stack(kept).sum().backward()",
+        "for one in kept:\n    one.mean().backward()",
+        "last = kept[-1]",
+        "publish(kept)",
+        "others = list(kept)",
+        "print(kept[0].requires_grad)",
+        "print(kept)",
+        "def best():\n    return kept[0]",
+    ] {
+        assert!(!fixed(&keeping(reads), false).contains("detach"), "{reads}");
+        assert_ne!(fixed(&keeping("same = kept"), true), keeping("same = kept"));
+    }
+    // Another name leads to the same list; and a model of somebody's may give more than a tensor.
+    let shared = keeping("").replace("kept = []", "kept = other = []");
+    assert!(!fixed(&shared, false).contains("detach"));
+    let unknown = keeping("").replace("layer = nn.Linear(4, 1), nn.Linear(4, 4)", "layer = nn.Linear(4, 1), nn.LSTM(4, 4)");
+    assert!(!fixed(&unknown, false).contains("detach"));
+}
+
+#[test]
+fn gradients_that_are_kept_are_let_go_by_an_unsafe_fix() {
+    let text = keeping("").replace("optimizer.zero_grad()", "optimizer.zero_grad(set_to_none=False)");
+    assert!(fixed(&text, false).contains("zero_grad(set_to_none=False)"), "what reads them may count on zeros");
+    let all = fixed(&text, true);
+    assert!(!all.contains("set_to_none=False") && all.contains("optimizer.zero_grad("), "{all}");
+}
