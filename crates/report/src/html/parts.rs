@@ -40,7 +40,7 @@ pub fn values(report: &Report, curve: &Curve, sources: &[Context]) -> Value {
         first.style = "";
     }
     // A log has nothing beside its verdict.
-    head.retain(|entry| !entry.lines.is_empty());
+    head.retain(|entry| entry.lines.iter().any(|line| !words_of(line).is_empty()));
     let (more, head): (Vec<Entry>, Vec<Entry>) = head.into_iter().partition(|entry| DETAILS.contains(&entry.label.as_str()));
     context! {
         title => format!("{word}: {shown}"),
@@ -91,7 +91,8 @@ fn more_title(report: &Report, more: &[Entry]) -> String {
     let blind = report.blind_spots.len() as u64;
     let unseen =
         if blind > 0 { format!("; {} could not be seen", words::pieces(blind, "thing", "things")) } else { String::new() };
-    format!("{proof} it was watched{unseen}")
+    let done = if report.sampling.ticks > 0 { "watched" } else { "read" };
+    format!("{proof} it was {done}{unseen}")
 }
 
 /// The first lines of the text report, label by label.
@@ -260,6 +261,10 @@ fn sites(report: &Report, sources: &[Context]) -> Vec<Value> {
     let mut all = Vec::new();
     for finding in &report.findings {
         let Some(site) = &finding.site else { continue };
+        // A place without its text is in the head already.
+        if site.text.is_empty() && !sources.iter().any(|context| context.file == site.file && context.line == site.line) {
+            continue;
+        }
         if told.contains(&(site.file.as_str(), site.line)) {
             continue;
         }

@@ -283,6 +283,19 @@ fn a_redacted_curve_has_no_paths() {
 }
 
 #[test]
+fn no_label_stands_without_a_word_beside_it() {
+    let mut log = samples::leak();
+    log.run.source = "log of 5 lines".into();
+    log.verdict = lowtide_model::Verdict::Undecided;
+    log.sampling.ticks = 0;
+    log.findings.clear();
+    for report in samples::all().into_iter().map(|(_, report)| report).chain([log]) {
+        let page = html(&report, &Curve::default(), &[]);
+        assert!(!page.contains("<dd><div></div></dd>"), "{}", seen(&page));
+    }
+}
+
+#[test]
 fn what_check_found_is_a_page_of_findings() {
     let mut report = samples::held();
     report.run.source = "check".into();
