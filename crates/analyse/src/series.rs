@@ -34,6 +34,8 @@ pub struct Track {
     pub last: ProcSample,
     /// The last measurement that had one, with the generation of the set of processes at that time.
     rollup: Option<(Rollup, u64)>,
+    /// The same for private pages of processes that are too big for it.
+    private: Option<(u64, u64)>,
     copied_bytes: f64,
     /// The share of its memory that is its own by PSS, as last read.
     share: Option<f64>,
@@ -56,6 +58,7 @@ impl Track {
             threads: Pyramid::default(),
             last: *sample,
             rollup: None,
+            private: None,
             copied_bytes: 0.0,
             share: None,
             base: own(sample),
@@ -84,19 +87,33 @@ impl Track {
             }
             self.rollup = Some((rollup, generation));
             self.share = Some(self.share_of(sample, rollup));
+        } else if let Some(private) = sample.private_anon {
+            if let Some((before, at)) = self.private
+                && at == generation
+                && sharing
+            {
+                self.copied_bytes += private as f64 - before as f64;
+            }
+            if sharing {
+                self.copied.push(t_s, self.copied_bytes.max(0.0));
+            }
+            self.private = Some((private, generation));
+            self.share = Some(self.share_by_private(sample, private, 0));
         }
     }
 
     /// The share of its memory that counts as its own. By private pages where those are known, with what a child shares
     /// counted at its parent: unlike PSS that holds while siblings come, so that a rare look suffices. Else by PSS.
     fn share_of(&self, sample: &ProcSample, rollup: Rollup) -> f64 {
-        let all = own(sample);
-        let mine = match rollup.private_dirty {
-            0 => rollup.pss_anon as f64 + rollup.pss_shmem as f64 + sample.swap as f64,
-            _ if !self.shares() => all,
-            private => private as f64 + rollup.pss_shmem as f64 + sample.swap as f64,
-        };
-        if all > 0.0 { (mine / all).min(1.0) } else { 1.0 }
+        match rollup.private_dirty {
+            0 => share(rollup.pss_anon as f64 + rollup.pss_shmem as f64 + sample.swap as f64, own(sample)),
+            private => self.share_by_private(sample, private, rollup.pss_shmem),
+        }
+    }
+
+    fn share_by_private(&self, sample: &ProcSample, private: u64, shmem: u64) -> f64 {
+        let mine = private as f64 + shmem as f64 + sample.swap as f64;
+        if self.shares() { share(mine, own(sample)) } else { 1.0 }
     }
 
     /// Its memory with shared pages counted once: the cheap counters of this moment by the share that was last read.
@@ -152,6 +169,10 @@ impl Track {
     pub fn peak(&self) -> f64 {
         self.anon.peak().max(self.shmem.peak())
     }
+}
+
+fn share(mine: f64, all: f64) -> f64 {
+    if all > 0.0 { (mine / all).min(1.0) } else { 1.0 }
 }
 
 fn shares(process: &Process) -> bool {

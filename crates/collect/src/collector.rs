@@ -340,9 +340,9 @@ impl Collector {
             }
         }
         self.budget.spend(now_s, first_s, spent_s, &mut wishes, &self.root, &mut self.scratch);
-        if self.budget.skipped > 0 {
-            let text = "reading smaps_rollup would hold a big process up for more than 20 ms: PSS and private pages of it are not \
-                        read; anonymous and shared memory are";
+        if self.budget.too_big {
+            let text = "reading smaps_rollup would hold a big process up for more than 20 ms: PSS of it is not read; anonymous and \
+                        shared memory are, and private pages where it shares some";
             self.note(now_s, NoteKind::Unavailable, "PSS of big processes", text, out);
         }
         if self.budget.denied {

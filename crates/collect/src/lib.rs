@@ -21,6 +21,7 @@ mod inner;
 mod link;
 mod members;
 mod outside;
+mod pagemap;
 mod parse;
 mod roles;
 mod rollup;

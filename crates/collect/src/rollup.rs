@@ -6,7 +6,8 @@
 //! - All reads and ticks together stay below [`SHARE`] of a core; where the whole of lowtide uses more than
 //!   [`SHARE_IN_ALL`], the reads pause.
 //! - A process whose next read would take more than [`LONGEST_MS`] is not read: its cost per page is learned from its
-//!   own reads while it is small, or else from pages of our own. Above that the cheap counters have to do.
+//!   own reads while it is small, or else from pages of our own. Above that `pagemap` tells of private pages
+//!   ([`crate::pagemap`]), in slices of [`MOST_WALK_S`], where the process shares pages; else the cheap counters have to do.
 //! - Processes that share pages (forked workers) come first, the others five times as rarely.
 
 use std::time::Instant;
@@ -14,6 +15,7 @@ use std::time::Instant;
 use lowtide_model::ProcSample;
 
 use crate::counts::Counting;
+use crate::pagemap::{Reading, Slice};
 use crate::parse::keyed;
 use crate::root::{Root, Scratch};
 use crate::sys;
@@ -51,9 +53,13 @@ const OUTGROWN: u64 = 6;
 /// Seconds after which a process is read again, if it shares pages, and if not.
 const EVERY_S: f64 = 1.0;
 const RARELY_S: f64 = 5.0;
+/// The most CPU seconds of one tick for `pagemap`.
+const MOST_WALK_S: f64 = 0.01;
+/// Seconds between readings of one process's `pagemap`.
+const WALK_EVERY_S: f64 = 5.0;
 
 /// What is known about reading one process.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct RollupState {
     /// When its `smaps_rollup` was last read.
     read_s: Option<f64>,
@@ -62,7 +68,12 @@ pub struct RollupState {
     rest_until_s: f64,
     /// What its pages cost, by its last reads.
     cost: Option<PageCost>,
-    /// It became too big, at some time.
+    /// It is too big for it now, or rests.
+    too_big: bool,
+    /// A reading of its `pagemap` that has begun, and when the last one ended.
+    reading: Option<Box<Reading>>,
+    walked_s: Option<f64>,
+    /// That cannot be read either.
     skipped: bool,
     /// The kernel does not let us read it.
     denied: bool,
@@ -104,8 +115,12 @@ pub struct RollupBudget {
     related: Option<PageCost>,
     pub reads: u64,
     pub longest_ms: f64,
-    /// Processes that became too big, each counted once.
+    /// Whether some process was too big.
+    pub too_big: bool,
+    /// Processes that were too big and whose `pagemap` said nothing, each counted once.
     pub skipped: u32,
+    /// For pieces of `pagemap`.
+    buffer: Vec<u8>,
     /// Whether some process may not be read.
     pub denied: bool,
     /// CPU seconds of this process that were spent on something else than collecting.
@@ -125,6 +140,21 @@ pub struct Wish<'a> {
 impl Wish<'_> {
     fn pages(&self) -> u64 {
         self.rss / sys::page_size()
+    }
+
+    /// Reads `pagemap` on for so many CPU seconds.
+    fn walk(&mut self, now_s: f64, means_s: f64, root: &Root, buffer: &mut Vec<u8>) {
+        let begun = self.state.reading.take().map(Ok).unwrap_or_else(|| Reading::begin(root, self.pid, self.rss).map(Box::new));
+        let Ok(mut reading) = begun else {
+            self.state.skipped = true;
+            return;
+        };
+        match reading.slice(means_s, buffer) {
+            Slice::More => self.state.reading = Some(reading),
+            Slice::Private(bytes) => (self.sample.private_anon, self.state.walked_s) = (Some(bytes), Some(now_s)),
+            // It has ended, or it became another program: then it begins anew.
+            Slice::Nothing => self.state.walked_s = Some(now_s),
+        }
     }
 
     /// What a page costs was learned when it was far smaller: it is learned again before it is too big to ask.
@@ -147,7 +177,9 @@ impl RollupBudget {
             related: None,
             reads: 0,
             longest_ms: 0.0,
+            too_big: false,
             skipped: 0,
+            buffer: Vec::new(),
             denied: false,
             elsewhere_s: 0.0,
         }
@@ -178,8 +210,10 @@ impl RollupBudget {
         // The most overdue first; among those never read, those that share pages.
         wishes.sort_by(|a, b| due(b).total_cmp(&due(a)).then(b.shares_pages.cmp(&a.shares_pages)));
         let mut saving_up = false;
-        for wish in wishes {
+        for wish in wishes.iter_mut() {
             let rested = now_s >= wish.state.rest_until_s;
+            wish.state.too_big &= due(wish) < 0.99;
+            wish.state.too_big |= !rested;
             if due(wish) >= 0.99 && rested && !wish.state.denied && wish.rss > 0 && !saving_up {
                 let unread = wish.state.read_s.is_none() && (wish.shares_pages || self.related.is_none());
                 let first = unread || wish.outgrew_its_cost();
@@ -194,10 +228,44 @@ impl RollupBudget {
                     }
                     // Those behind it would eat up what it needs: it would never have its turn.
                     Some(_) => saving_up = true,
-                    None => {}
+                    None => wish.state.too_big = true,
                 }
             }
             self.count(now_s, wish, root);
+        }
+        self.walk(now_s, wishes, root);
+    }
+
+    /// Those that are too big, by `pagemap`: what was begun first, then whoever waits longest.
+    fn walk(&mut self, now_s: f64, wishes: &mut [Wish<'_>], root: &Root) {
+        let due = |wish: &Wish<'_>| match wish.state.walked_s {
+            _ if wish.state.reading.is_some() => f64::INFINITY,
+            None => f64::MAX,
+            Some(walked_s) => now_s - walked_s,
+        };
+        let waits = |wish: &&mut Wish<'_>| {
+            let state = &wish.state;
+            wish.shares_pages && state.too_big && !state.denied && !state.skipped && due(wish) >= WALK_EVERY_S
+        };
+        let mut waiting: Vec<&mut Wish<'_>> = wishes.iter_mut().filter(waits).collect();
+        waiting.sort_by(|a, b| due(b).total_cmp(&due(a)));
+        let mut left_s = MOST_WALK_S;
+        for wish in waiting {
+            let purse = if wish.state.walked_s.is_none() && self.saved_first_s > self.saved_s {
+                &mut self.saved_first_s
+            } else {
+                &mut self.saved_s
+            };
+            let means_s = left_s.min(*purse);
+            if means_s <= 0.0 {
+                return;
+            }
+            let before = sys::thread_cpu_ns();
+            wish.walk(now_s, means_s, root, &mut self.buffer);
+            let spent_s = (sys::thread_cpu_ns() - before) as f64 * 1e-9;
+            *purse -= spent_s;
+            left_s -= spent_s;
+            self.skipped += u32::from(wish.state.skipped);
         }
     }
 
@@ -211,12 +279,9 @@ impl RollupBudget {
             (None, _) => *self.own_ns_per_page.get_or_insert_with(measure_own_pages) * FIRST_SAFETY,
         };
         let expected_s = ns_per_page * wish.pages() as f64 * 1e-9;
-        if expected_s * 1e3 > LONGEST_MS {
-            self.skipped += u32::from(!wish.state.skipped);
-            wish.state.skipped = true;
-            return None;
-        }
-        Some(expected_s)
+        let too_big = expected_s * 1e3 > LONGEST_MS;
+        self.too_big |= too_big;
+        (!too_big).then_some(expected_s)
     }
 
     fn read(&mut self, now_s: f64, wish: &mut Wish<'_>, root: &Root, scratch: &mut Scratch) {
@@ -337,9 +402,41 @@ mod tests {
         // 25 ns a page, four times: 20 ms are reached at 200000 pages.
         assert!(spend_once(&mut budget, 1.0, 0.0, 800 << 20, &mut state).is_none());
         assert!(spend_once(&mut budget, 2.0, 0.0, 800 << 20, &mut state).is_none());
-        assert_eq!((budget.skipped, budget.reads), (1, 0), "counted once");
+        assert_eq!((budget.too_big, budget.skipped, budget.reads), (true, 0, 0), "it shares nothing: nothing is missed");
         // It shrinks again: no grudge.
         assert!(spend_once(&mut budget, 3.0, 0.0, 8 << 20, &mut state).is_some());
+    }
+
+    #[test]
+    fn private_pages_of_a_big_one_come_from_pagemap_in_slices() {
+        let (mut budget, mut state) = (budget(0.0), RollupState::default());
+        let mut ticks = 0;
+        let mut walk = |budget: &mut RollupBudget, now_s: f64| {
+            let mut sample = ProcSample::empty(ProcId(0));
+            let mut wishes = [Wish { shares_pages: true, ..wish(800 << 20, &mut state, &mut sample) }];
+            budget.spend(now_s, now_s - 1e6, 0.0, &mut wishes, &Root::new("/".as_ref()), &mut Scratch::default());
+            sample.private_anon
+        };
+        let private = loop {
+            ticks += 1;
+            assert!(ticks < 2000, "it never ends");
+            if let Some(private) = walk(&mut budget, 0.1 * f64::from(ticks)) {
+                break private;
+            }
+        };
+        assert!(private > 1 << 16 && budget.reads == 0 && budget.skipped == 0, "{private}");
+        assert_eq!(walk(&mut budget, 0.1 * f64::from(ticks + 1)), None, "not again at once");
+    }
+
+    #[test]
+    fn who_may_not_be_read_is_counted_once() {
+        let (mut budget, mut state) = (budget(0.04), RollupState::default());
+        for now_s in [1.0, 2.0] {
+            let mut sample = ProcSample::empty(ProcId(0));
+            let mut wishes = [Wish { shares_pages: true, pid: u32::MAX, ..wish(800 << 20, &mut state, &mut sample) }];
+            budget.spend(now_s, now_s - 1e6, 0.0, &mut wishes, &Root::new("/".as_ref()), &mut Scratch::default());
+        }
+        assert_eq!((budget.too_big, budget.skipped), (true, 1));
     }
 
     #[test]

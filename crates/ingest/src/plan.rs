@@ -316,6 +316,7 @@ impl Values {
                 pss_file: or_zero(M::PssFile),
                 pss_shmem: or_zero(M::PssShmem),
             }),
+            private_anon: None,
         })
     }
 

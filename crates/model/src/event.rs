@@ -131,7 +131,7 @@ pub struct WatchCost {
     pub rollup_reads: u64,
     /// The longest of these reads, milliseconds: the most that an mmap of the target can have waited for us.
     pub longest_rollup_ms: f64,
-    /// Processes whose `smaps_rollup` is not read any more since it would hold them up too long.
+    /// Processes that share pages, are too big for `smaps_rollup`, and whose `pagemap` says nothing either.
     pub rollup_skipped: u32,
 }
 

@@ -525,7 +525,7 @@ pub struct SamplingReport {
     pub interval_s: f64,
     /// Reads of `smaps_rollup`.
     pub rollup_reads: u64,
-    /// Processes that became too big for it.
+    /// Processes that share pages, are too big for it, and whose `pagemap` says nothing either.
     pub rollup_skipped: u32,
 }
 

@@ -44,13 +44,16 @@ pub struct ProcSample {
     pub maps: Option<u32>,
     /// The costlier view of `smaps_rollup`, on the ticks when it was read.
     pub rollup: Option<Rollup>,
+    /// Anonymous bytes that nobody else maps, by `pagemap`, on the ticks when a reading of it ended: of processes that are
+    /// too big for `smaps_rollup`.
+    pub private_anon: Option<u64>,
 }
 
 impl ProcSample {
     /// A sample with no memory, to be filled in.
     #[must_use]
     pub fn empty(id: ProcId) -> Self {
-        Self { id, anon: 0, file: 0, shmem: 0, swap: 0, threads: 0, fds: None, maps: None, rollup: None }
+        Self { id, anon: 0, file: 0, shmem: 0, swap: 0, threads: 0, fds: None, maps: None, rollup: None, private_anon: None }
     }
 }
 

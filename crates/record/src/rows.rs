@@ -35,32 +35,35 @@ fn count(value: Option<u32>) -> u64 {
     value.map_or(0, |count| u64::from(count) + 1)
 }
 
-impl Row<14> for ProcSample {
-    const UNITS: Units<14> = [PAGE, PAGE, PAGE, PAGE, 1, 1, 1, 1, KIB, KIB, KIB, KIB, KIB, KIB];
+impl Row<15> for ProcSample {
+    const UNITS: Units<15> = [PAGE, PAGE, PAGE, PAGE, 1, 1, 1, 1, KIB, KIB, KIB, KIB, KIB, KIB, KIB];
 
     fn id(&self) -> u32 {
         self.id.0
     }
 
-    fn fill(&self, row: &mut [u64; 14]) {
+    fn fill(&self, row: &mut [u64; 15]) {
         row[..4].copy_from_slice(&[self.anon, self.file, self.shmem, self.swap]);
         row[4..7].copy_from_slice(&[self.threads.into(), count(self.fds), count(self.maps)]);
-        row[7] = self.rollup.is_some().into();
+        row[7] = u64::from(self.rollup.is_some()) | u64::from(self.private_anon.is_some()) << 1;
         if let Some(r) = &self.rollup {
-            row[8..].copy_from_slice(&[r.pss, r.uss, r.private_dirty, r.pss_anon, r.pss_file, r.pss_shmem]);
+            row[8..14].copy_from_slice(&[r.pss, r.uss, r.private_dirty, r.pss_anon, r.pss_file, r.pss_shmem]);
+        }
+        if let Some(private) = self.private_anon {
+            row[14] = private;
         }
     }
 
-    fn from_row(id: u32, row: &[u64; 14]) -> Result<Self, Malformed> {
-        let [anon, file, shmem, swap, threads, fds, maps, has_rollup, pss, uss, private_dirty, pss_anon, pss_file, pss_shmem] =
-            *row;
-        let rollup = match has_rollup {
-            0 => None,
-            1 => Some(Rollup { pss, uss, private_dirty, pss_anon, pss_file, pss_shmem }),
-            _ => return Err(Malformed),
-        };
+    fn from_row(id: u32, row: &[u64; 15]) -> Result<Self, Malformed> {
+        let [anon, file, shmem, swap, threads, fds, maps, has, rollup @ .., private] = *row;
+        if has > 3 {
+            return Err(Malformed);
+        }
+        let [pss, uss, private_dirty, pss_anon, pss_file, pss_shmem] = rollup;
+        let rollup = (has & 1 != 0).then_some(Rollup { pss, uss, private_dirty, pss_anon, pss_file, pss_shmem });
+        let private_anon = (has & 2 != 0).then_some(private);
         let (threads, fds, maps) = (small(threads)?, counted(fds)?, counted(maps)?);
-        Ok(Self { id: ProcId(id), anon, file, shmem, swap, threads, fds, maps, rollup })
+        Ok(Self { id: ProcId(id), anon, file, shmem, swap, threads, fds, maps, rollup, private_anon })
     }
 }
 

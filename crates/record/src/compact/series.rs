@@ -75,8 +75,8 @@ pub(crate) fn series_of(tick: &Tick, roles: &Roles, mut each: impl FnMut(Series,
         let role = roles.of(sample.id);
         let bytes = sample.anon.saturating_add(sample.shmem);
         each(Series::Process(sample.id), bytes);
-        if let Some(rollup) = sample.rollup {
-            each(Series::ProcessPrivate(sample.id), rollup.private_dirty);
+        if let Some(private) = sample.rollup.map(|rollup| rollup.private_dirty).or(sample.private_anon) {
+            each(Series::ProcessPrivate(sample.id), private);
         }
         add(by_role.entry(role).or_default(), bytes);
         if role != Role::Outside {

@@ -108,6 +108,7 @@ table! {
         pss_anon_bytes: Integer = rollup.map(|r| r.pss_anon),
         pss_file_bytes: Integer = rollup.map(|r| r.pss_file),
         pss_shmem_bytes: Integer = rollup.map(|r| r.pss_shmem),
+        private_anon_bytes: Integer = sample.private_anon,
         gpu_bytes: Integer = gpu_bytes,
     }
 }

@@ -231,6 +231,9 @@ impl Gather {
             if let Some(rollup) = &sample.rollup {
                 known.shares = Some(Shares::of(sample, rollup, known.life.role));
                 self.guesses[place(known.life.role)] = known.shares;
+            } else if let Some(private) = sample.private_anon {
+                known.shares = Some(Shares::by_private(sample, private, known.life.role));
+                self.guesses[place(known.life.role)] = known.shares;
             }
         }
         for sample in &tick.procs {
@@ -310,19 +313,21 @@ impl Shares {
     /// By private pages, with what a child shares counted at its parent, as the verdict counts: unlike PSS that holds while
     /// siblings come and go.
     fn of(sample: &ProcSample, rollup: &Rollup, role: Role) -> Self {
-        let parent = matches!(role, Role::Trainer | Role::Launcher | Role::ResourceTracker);
         let anon = match rollup.private_dirty {
-            0 => rollup.pss_anon,
-            _ if parent => sample.anon,
-            private => private,
+            0 => share(rollup.pss_anon, sample.anon),
+            private => Self::by_private(sample, private, role).anon,
         };
-        let share = |part: u64, all: u64| if all > 0 { (part as f64 / all as f64).min(1.0) } else { 1.0 };
-        Self {
-            anon: share(anon, sample.anon),
-            shmem: share(rollup.pss_shmem, sample.shmem),
-            file: share(rollup.pss_file, sample.file),
-        }
+        Self { anon, shmem: share(rollup.pss_shmem, sample.shmem), file: share(rollup.pss_file, sample.file) }
     }
+
+    fn by_private(sample: &ProcSample, private: u64, role: Role) -> Self {
+        let parent = matches!(role, Role::Trainer | Role::Launcher | Role::ResourceTracker);
+        Self { anon: if parent { 1.0 } else { share(private, sample.anon) }, ..Self::ALL }
+    }
+}
+
+fn share(part: u64, all: u64) -> f64 {
+    if all > 0 { (part as f64 / all as f64).min(1.0) } else { 1.0 }
 }
 
 /// Where the role stands in [`Role::ALL`].
