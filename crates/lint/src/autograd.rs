@@ -165,12 +165,15 @@ impl<'f, 'p> Autograd<'f, 'p> {
         carries
     }
 
-    /// Whether a function gives something with a graph. Of several values it does not tell which.
+    /// Whether a function gives what a function of torch made of something with a graph. Other functions may give a model that they
+    /// put together, a number, or several values of which one has a graph.
     fn gives_graph(&self, file: FileId, function: ScopeId, walk: Walk) -> bool {
         let model = self.flow.models.of(file);
         let mut results = model.results.iter().filter(|result| result.scope == function && !result.yielded);
         results.any(|result| {
-            !matches!(result.value, Expr::Tuple(_) | Expr::List(_) | Expr::Dict(_))
+            let made = result.value.as_call_expr().and_then(|call| model.full_name(result.scope, &call.func));
+            let of_torch = made.as_deref().filter(|name| name.starts_with("torch.")).and_then(|name| name.rsplit('.').next());
+            of_torch.is_some_and(|last| last.starts_with(|first: char| first.is_lowercase()))
                 && self.carries_within(file, result.scope, result.block, result.value, walk)
         })
     }
