@@ -5,9 +5,13 @@ mod common;
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use lowtide_model::{Event, GpuDriver, NoteKind};
 use lowtide_testkit::FakeGpus;
+
+/// A training has hung after so long: it imports torch and trains for half a minute, and others may do the same beside it.
+const HANGS: Duration = Duration::from_secs(300);
 
 /// lowtide with the fake driver.
 fn with_driver(command: &mut Command, gpus: &FakeGpus) {
@@ -117,7 +121,7 @@ struct Train<'a> {
 
 impl Train<'_> {
     fn plain(planted: &str) -> Train<'_> {
-        Train { planted, driver: "plain", seconds: "26", options: &[], before: &[] }
+        Train { planted, driver: "plain", seconds: "36", options: &[], before: &[] }
     }
 
     /// The report.
@@ -144,7 +148,7 @@ impl Train<'_> {
             command.env("CUDA_VISIBLE_DEVICES", "5");
         }
         with_driver(&mut command, &gpus);
-        let output = common::output(&mut command);
+        let output = common::output_within(&mut command, HANGS);
         assert!(output.status.success(), "{}", common::text(&output.stderr));
         Some(serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap())
     }
@@ -200,7 +204,7 @@ fn tensors_that_a_training_keeps_on_a_card_are_a_leak() {
 
 #[test]
 fn the_line_that_asks_for_what_grows_is_named_by_the_allocators_history() {
-    let Some(report) = (Train { seconds: "34", options: &["--gpu-history"], ..Train::plain("leak") }).run() else { return };
+    let Some(report) = (Train { seconds: "44", options: &["--gpu-history"], ..Train::plain("leak") }).run() else { return };
     let finding = &report["findings"][0];
     assert_eq!(finding["kind"], "gpu_allocated", "{report:#}");
     let source = include_str!("../demo/train_gpu_emulated.py");
@@ -227,7 +231,7 @@ fn snapshots_lie_beside_the_recording_and_never_where_the_program_works() {
     command.arg("--").arg(python).arg(concat!(env!("CARGO_MANIFEST_DIR"), "/demo/train_gpu_emulated.py"));
     command.arg("30").arg(gpus.file()).arg("leak");
     with_driver(&mut command, &gpus);
-    let output = common::output(&mut command);
+    let output = common::output_within(&mut command, HANGS);
     assert!(output.status.success(), "{}", common::text(&output.stderr));
     let names = |folder: &Path| {
         let entries = std::fs::read_dir(folder).unwrap();
@@ -246,9 +250,9 @@ fn who_keeps_fake_tensors_on_a_card_is_named_and_what_the_card_is_used_for() {
     let report = folder.path().join("report.json");
     let mut command = common::lowtide(folder.path());
     command.args(["run", "--interval", "0.2", "--no-record", "-o"]).arg(&report).arg("--").arg(python);
-    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gpu_fake/train.py")).arg(gpus.file()).arg("36");
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gpu_fake/train.py")).arg(gpus.file()).arg("44");
     with_driver(&mut command, &gpus);
-    let output = common::output(&mut command);
+    let output = common::output_within(&mut command, HANGS);
     if output.status.code() == Some(77) {
         eprintln!("SKIPPED: this torch makes no fake tensors on cuda:0");
         return;

@@ -57,7 +57,12 @@ impl Guarded {
 
     /// Waits for its end.
     pub fn end(&mut self) -> ExitStatus {
-        let deadline = Instant::now() + HANGS;
+        self.end_within(HANGS)
+    }
+
+    /// The same for one that takes long.
+    pub fn end_within(&mut self, limit: Duration) -> ExitStatus {
+        let deadline = Instant::now() + limit;
         loop {
             if let Some(status) = self.0.try_wait().unwrap() {
                 return status;
@@ -113,6 +118,11 @@ impl Lines {
 
 /// Runs to the end; a run that hangs is a failure.
 pub fn output(command: &mut Command) -> Output {
+    output_within(command, HANGS)
+}
+
+/// The same for one that takes long.
+pub fn output_within(command: &mut Command, limit: Duration) -> Output {
     let mut child = Guarded(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     let all = |mut stream: Box<dyn Read + Send>| {
         std::thread::spawn(move || {
@@ -123,7 +133,7 @@ pub fn output(command: &mut Command) -> Output {
     };
     let stdout = all(Box::new(child.0.stdout.take().unwrap()));
     let stderr = all(Box::new(child.0.stderr.take().unwrap()));
-    let status = child.end();
+    let status = child.end_within(limit);
     Output { status, stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() }
 }
 
