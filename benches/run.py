@@ -44,6 +44,10 @@ def commands(torch: str) -> dict[str, tuple[str, list[str]]]:
             [sys.executable, str(HERE / "heap.py"), "--lowtide", str(PROGRAMS / "lowtide"), "--torch", torch],
         ),
         "source": ("Checking source", [sys.executable, str(HERE / "source.py"), "--lowtide", str(PROGRAMS / "lowtide")]),
+        "snapshots": (
+            "Memory snapshots of PyTorch",
+            [sys.executable, str(HERE / "snapshots.py"), "--lowtide", str(PROGRAMS / "lowtide"), "--torch", torch],
+        ),
         "recording": ("A day's recording", [str(PROGRAMS / "recording")]),
         "page": ("The page of a week", [str(PROGRAMS / "page")]),
         "over-time": ("The live verdict over time", [str(PROGRAMS / "over_time")]),
@@ -107,7 +111,7 @@ def main() -> None:
     if not names:
         sys.exit(f"no bench begins with {args.only}; there are {', '.join(commands(''))}")
     build()
-    benches = commands(python_with_torch() if {"slow-down", "marks", "heap"} & set(names) else "")
+    benches = commands(python_with_torch() if {"slow-down", "marks", "heap", "snapshots"} & set(names) else "")
     broken = []
     for name in names:
         title, command = benches[name]

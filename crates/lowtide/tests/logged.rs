@@ -50,6 +50,7 @@ fn real_logs_get_the_verdict_that_their_programs_deserve() {
         ("plain-leak.log", "likely_leak"),
         ("loguru-leak.log", "likely_leak"),
         ("peak-leak.log", "undecided"),
+        ("metrics-leak.csv", "likely_leak"),
         ("system-none.log", "undecided"),
     ] {
         let report = report(&logs().join(name));

@@ -2,7 +2,8 @@
 
     python generate.py KIND leak|none|cache|spikes SECONDS > KIND-leak.log
 
-KIND: tqdm (needs tqdm), logging, loguru (needs loguru), pmem, system, svmem, json, plain, peak. All need psutil.
+KIND: tqdm (needs tqdm), logging, loguru (needs loguru), pmem, system, svmem, json, plain, peak, metrics (whose file is called
+metrics-leak.csv: the form of Lightning's CSVLogger). All need psutil.
 `leak` keeps 2 MiB every other step of 0.12 s, `cache` the first 40 of them, `spikes` 180 MiB now and then.
 """
 
@@ -94,5 +95,9 @@ elif KIND == "peak":
     for step, loss in every_fifth():
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         say(f"Epoch: [0]  [{step:4d}/5000]  eta: 0:01:00  lr: 0.01  loss: {loss:.4f}  time: 0.12  data: 0.001  max mem: {peak}")
+elif KIND == "metrics":
+    say("epoch,rss_mb,step,train_loss,val_loss")
+    for step, loss in every_fifth():
+        say(f"{step // 100},{rss() / 2**20},{step},{loss},")
 else:
     sys.exit(__doc__)

@@ -160,7 +160,8 @@ impl Numbers {
         }
         let Ok(text) = std::str::from_utf8(bytes) else { return false };
         let Some(rows) = self.tables.entry(lane).or_default().line(text) else { return false };
-        let moment = Moment { line: number, time_s: self.clock(lane, rows.time_s.or(source.time_s)), ..Moment::default() };
+        let time_s = self.clock(lane, rows.time_s.or(source.time_s));
+        let moment = Moment { line: number, time_s, step: rows.step, epoch: rows.epoch, ..Moment::default() };
         for (amount, entity) in &rows.amounts {
             self.push(lane, rows.form, entity, 1, amount, &moment);
         }

@@ -4,6 +4,7 @@ mod docker_stats;
 mod free;
 mod kubectl_top;
 mod memory_summary;
+mod metrics_csv;
 mod nvidia_csv;
 mod nvidia_smi;
 mod ps;
@@ -22,6 +23,7 @@ enum Open {
     Ps(ps::Table),
     Docker(docker_stats::Table),
     Kubectl(kubectl_top::Table),
+    Metrics(metrics_csv::Table),
 }
 
 /// What a line of a table holds.
@@ -31,6 +33,10 @@ pub(super) struct Rows {
     pub amounts: Vec<(Amount, Entity)>,
     /// The time in the line, seconds.
     pub time_s: Option<f64>,
+    /// The step in the line.
+    pub step: Option<f64>,
+    /// The epoch in the line.
+    pub epoch: Option<f64>,
     /// A name that was left out, and why.
     pub passed: Option<(&'static str, &'static str)>,
 }
@@ -57,6 +63,7 @@ impl Tables {
             Open::Ps(table) => ("ps and top", table.row(text, &mut rows)),
             Open::Docker(table) => ("docker stats", table.row(text, &mut rows)),
             Open::Kubectl(table) => ("kubectl top", table.row(text, &mut rows)),
+            Open::Metrics(table) => ("CSV of metrics", table.row(text, &mut rows)),
         };
         rows.form = form;
         if !goes_on {
@@ -78,7 +85,8 @@ fn begin(text: &str) -> Option<Open> {
             .or_else(|| free::begin(text).map(Open::Free))
             .or_else(|| ps::begin(text).map(Open::Ps))
             .or_else(|| docker_stats::begin(text).map(Open::Docker))
-            .or_else(|| kubectl_top::begin(text).map(Open::Kubectl)),
+            .or_else(|| kubectl_top::begin(text).map(Open::Kubectl))
+            .or_else(|| metrics_csv::begin(text).map(Open::Metrics)),
     }
 }
 

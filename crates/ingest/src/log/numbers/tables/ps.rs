@@ -15,6 +15,10 @@ pub(super) struct Table {
 }
 
 pub(super) fn begin(text: &str) -> Option<Table> {
+    // Most lines end here.
+    if !text.contains("PID") {
+        return None;
+    }
     let names: Vec<&str> = text.split_whitespace().collect();
     let at = |wanted: &[&str]| names.iter().position(|name| wanted.contains(name));
     let (pid, resident) = (at(&["PID"])?, at(&["RSS", "RES"])?);
