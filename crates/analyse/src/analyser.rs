@@ -190,6 +190,7 @@ impl Analyser {
             more_seconds_needed: if verdict == Verdict::Undecided { self.more_seconds(assessment) } else { 0.0 },
             progress: self.marks.progress(&who),
             phases: self.marks.phases(&who),
+            budgets: self.looks.budgets(&who),
             epochs: self.marks.epochs(&who),
             nodes: self.marks.nodes(&who),
             snapshots: Vec::new(),

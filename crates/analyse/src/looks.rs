@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use lowtide_model::{
-    AllocatedGrown, Bytes, Finding, Grown, Holder, HolderGrown, Kind, LineGrown, Look, ObjectGrown, OnDevice, ProcId, Role,
-    Seconds, Sort,
+    AllocatedGrown, BudgetAt, BudgetReport, Bytes, Finding, Grown, Holder, HolderGrown, Kind, LineGrown, Look, ObjectGrown,
+    OnDevice, ProcId, Role, Seconds, Sort,
 };
 
 use crate::analyser::Analyser;
@@ -39,6 +39,8 @@ pub struct Looks {
     allocated: BTreeMap<(ProcId, u32), (AllocatedGrown, u64)>,
     /// What lay on devices of each process, by the newest look that told it, and when that was, seconds.
     devices: BTreeMap<ProcId, (f64, Vec<OnDevice>)>,
+    /// What memory was for, by process and phase: the newest of low tides, else that with the most.
+    budgets: BTreeMap<(ProcId, String), (f64, BudgetAt)>,
     /// How many there were.
     count: u64,
     /// How long they held processes up, all together, microseconds.
@@ -66,6 +68,12 @@ impl Looks {
         if !look.devices.is_empty() {
             self.devices.insert(look.id, (look.t_s, look.devices.clone()));
         }
+        if let Some(budget) = &look.budget {
+            let known = self.budgets.get(&(look.id, budget.phase.clone()));
+            if budget.phase.is_empty() || known.is_none_or(|(_, known)| known.total < budget.total) {
+                self.budgets.insert((look.id, budget.phase.clone()), (look.t_s, budget.clone()));
+            }
+        }
         if let Some(grown) = look.grown.as_ref().filter(|grown| grown.seconds.is_finite() && grown.seconds > 0.0) {
             // The newest has been over the longest time.
             self.by_process.insert(look.id, grown.clone());
@@ -77,6 +85,18 @@ impl Looks {
     /// What lay on devices of a process when it was last looked into, and when that was, seconds.
     pub fn on_devices(&self, process: ProcId) -> Option<(f64, &[OnDevice])> {
         self.devices.get(&process).map(|(t_s, parts)| (*t_s, parts.as_slice()))
+    }
+
+    /// What memory was for when it was looked into, a row for each moment; those at low tides before peaks of phases.
+    pub fn budgets(&self, who: &dyn Fn(ProcId) -> (u32, Option<u32>)) -> Vec<BudgetReport> {
+        let row = |((id, phase), (t_s, budget)): (&(ProcId, String), &(f64, BudgetAt))| {
+            let (pid, rank) = who(*id);
+            let phase = Some(phase.clone()).filter(|phase| !phase.is_empty());
+            let most_bytes = Some(budget.most).filter(|most| *most > 0);
+            let parts = budget.parts.clone();
+            BudgetReport { id: *id, pid, rank, phase, t_s: *t_s, bytes: budget.total, most_bytes, parts }
+        };
+        self.budgets.iter().map(row).collect()
     }
 
     /// How many looks there were.

@@ -43,7 +43,17 @@ fn made(processes: &[Process], looks: &[Look], sample: impl Fn(ProcId, u32) -> P
 }
 
 fn look(t_s: f64, id: u32, grown: Option<Grown>) -> Look {
-    Look { t_s, id: ProcId(id), copied: false, pause_us: 40_000, objects: 9, grown, allocated: Vec::new(), devices: Vec::new() }
+    Look {
+        t_s,
+        id: ProcId(id),
+        copied: false,
+        pause_us: 40_000,
+        objects: 9,
+        grown,
+        allocated: Vec::new(),
+        devices: Vec::new(),
+        budget: None,
+    }
 }
 
 fn process(id: u32, role: Role) -> Process {

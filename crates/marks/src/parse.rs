@@ -142,6 +142,7 @@ pub(crate) fn request_number(request: Request) -> u32 {
         Request::Snapshot => 1,
         Request::Trim => 2,
         Request::History => 3,
+        Request::SnapshotAtBackward => 4,
     }
 }
 

@@ -28,15 +28,15 @@ pub use event::{Event, ExitStatus, Mode, Note, NoteKind, Notice, RunEnd, RunInfo
 pub use gpu::{Gpu, GpuDriver, GpuId, GpuSample, GpuUser, GpuUserId, GpuUserSample};
 pub use logged::LoggedReport;
 pub use look::{
-    AllocatedGrown, Grown, HolderGrown, LineGrown, Look, MOST_ALLOCATED, MOST_HOLDERS, MOST_LINES, MOST_OBJECTS, MOST_ON_DEVICES,
-    ObjectGrown, OnDevice, PartGrown, Site, Sort,
+    AllocatedGrown, BudgetAt, Grown, HolderGrown, LineGrown, Look, MOST_ALLOCATED, MOST_HOLDERS, MOST_LINES, MOST_OBJECTS,
+    MOST_ON_DEVICES, MOST_PARTS, ObjectGrown, OnDevice, PartGrown, PartOfBudget, Site, Sort,
 };
 pub use mark::{Answer, DeviceFacts, InnerFacts, Mark, MarkKind, Request, Scope, ScopeMark};
 pub use process::{Exit, ProcId, Process, Role};
 pub use report::{
-    Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, GpuHolder, GpuPart, GpuReport, Growth,
-    Holder, Hypothesis, HypothesisState, Kind, LimitReport, NodeReport, OomForecast, PhaseReport, ProcessRef, ProcessReport,
-    ProgressReport, Report, RoleReport, RunSummary, SCHEMA, SamplingReport, Verdict,
+    BudgetReport, Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, GpuHolder, GpuPart,
+    GpuReport, Growth, Holder, Hypothesis, HypothesisState, Kind, LimitReport, NodeReport, OomForecast, PhaseReport, ProcessRef,
+    ProcessReport, ProgressReport, Report, RoleReport, RunSummary, SCHEMA, SamplingReport, Verdict,
 };
 pub use snapshot::{SnapshotLine, SnapshotReport};
 pub use span::Seconds;

@@ -15,6 +15,9 @@ pub const MOST_ALLOCATED: usize = 16;
 /// The most lines of each.
 pub const MOST_LINES: usize = 8;
 
+/// The most parts of a [`BudgetAt`].
+pub const MOST_PARTS: usize = 32;
+
 /// One look into a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Look {
@@ -33,6 +36,9 @@ pub struct Look {
     /// What had grown since the first look; `None` for that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grown: Option<Grown>,
+    /// What its memory was for at that moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetAt>,
     /// What PyTorch's allocator had given out more by its own history, per device; then it was no look at objects, and none of
     /// what stands above but when, who and how long.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -83,6 +89,30 @@ pub struct LineGrown {
     pub bytes: i64,
     /// More blocks than before.
     pub blocks: i64,
+}
+
+/// What a process's memory is for, at one moment. Sizes in bytes of resident private memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetAt {
+    /// The phase near whose peak it was taken; empty for a low tide.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub phase: String,
+    /// All of it; the parts together.
+    pub total: u64,
+    /// The most anonymous memory that was measured in that phase by then; 0 for a low tide.
+    #[serde(default)]
+    pub most: u64,
+    /// By what it is for, at most [`MOST_PARTS`].
+    pub parts: Vec<PartOfBudget>,
+}
+
+/// A part of a [`BudgetAt`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartOfBudget {
+    /// Its name as `lowtide heap` has it: `parameters`, `numpy arrays`.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: u64,
 }
 
 /// What grew between two looks.

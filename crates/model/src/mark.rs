@@ -48,6 +48,9 @@ pub enum MarkKind {
 pub enum Request {
     /// Fork, so that the child can be looked at while the process goes on.
     Snapshot,
+    /// The same when a backward pass begins that needs about as much memory as any of the passes of some seconds: what it needs is
+    /// all there then. It is answered as a [`Request::Snapshot`].
+    SnapshotAtBackward,
     /// Have the C library give free memory back to the kernel (`malloc_trim`): what goes was held for nothing.
     Trim,
     /// Write a snapshot of PyTorch's allocator to a file, at the end of a step.
@@ -59,7 +62,7 @@ impl Request {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Snapshot => "snapshot",
+            Self::Snapshot | Self::SnapshotAtBackward => "snapshot",
             Self::Trim => "trim",
             Self::History => "gpu history",
         }

@@ -610,6 +610,29 @@ pub struct PhaseReport {
     pub scatter_bytes: [Option<f64>; 3],
 }
 
+/// What a process's memory was for at one moment of a look: at a low tide, or near the peak of a phase. Sizes in bytes of resident
+/// private memory.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BudgetReport {
+    /// The process's index in the run.
+    #[serde(skip)]
+    pub id: crate::ProcId,
+    /// Its pid.
+    pub pid: u32,
+    /// Its rank.
+    pub rank: Option<u32>,
+    /// The phase near whose peak it was; `None` at a low tide.
+    pub phase: Option<String>,
+    /// When, in seconds after the run's start.
+    pub t_s: f64,
+    /// All of it; the parts together.
+    pub bytes: u64,
+    /// The most anonymous memory that was measured in that phase by then.
+    pub most_bytes: Option<u64>,
+    /// By what it is for: `parameters`, `gradients`, ...
+    pub parts: Vec<crate::PartOfBudget>,
+}
+
 /// One epoch of a process, or a round or node where these have no epochs. Sizes in bytes of its anonymous and shared memory.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EpochReport {
@@ -714,6 +737,8 @@ pub struct Report {
     pub progress: Vec<ProgressReport>,
     /// Their phases.
     pub phases: Vec<PhaseReport>,
+    /// What memory was for, where a process was looked into.
+    pub budgets: Vec<BudgetReport>,
     /// Its epochs, rounds and nodes: the first and the last ones of each process.
     pub epochs: Vec<EpochReport>,
     /// Federated nodes, of each process the one that leaves most first.
@@ -755,6 +780,7 @@ impl Report {
             expectations: Vec::new(),
             progress: Vec::new(),
             phases: Vec::new(),
+            budgets: Vec::new(),
             epochs: Vec::new(),
             nodes: Vec::new(),
             snapshots: Vec::new(),

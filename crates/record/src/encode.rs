@@ -1,8 +1,8 @@
 //! Events to bytes.
 
 use lowtide_model::{
-    AllocatedGrown, Event, Exit, Gpu, GpuUser, Grown, HolderGrown, LineGrown, Look, MOST_ALLOCATED, MOST_HOLDERS, MOST_LINES,
-    MOST_OBJECTS, MOST_ON_DEVICES, Mark, Note, OnDevice, Process, RunEnd, RunInfo, Site, Tick, WatchCost,
+    AllocatedGrown, BudgetAt, Event, Exit, Gpu, GpuUser, Grown, HolderGrown, LineGrown, Look, MOST_ALLOCATED, MOST_HOLDERS,
+    MOST_LINES, MOST_OBJECTS, MOST_ON_DEVICES, MOST_PARTS, Mark, Note, OnDevice, Process, RunEnd, RunInfo, Site, Tick, WatchCost,
 };
 
 use crate::format::{Kind, MAX_PAYLOAD, keep_time, to_us};
@@ -222,7 +222,12 @@ fn tidy_look(look: &Look) -> Look {
     let allocated = look.allocated.iter().take(MOST_ALLOCATED).map(allocated).collect();
     let device = |on: &OnDevice| OnDevice { device: cut_to(&on.device, MAX_STEP), name: cut_to(&on.name, MAX_STEP), ..*on };
     let devices = look.devices.iter().take(MOST_ON_DEVICES).map(device).collect();
-    Look { t_s: keep_time(look.t_s), grown, allocated, devices, ..*look }
+    let budget = look.budget.as_ref().map(|budget| BudgetAt {
+        phase: cut_to(&budget.phase, MAX_STEP),
+        parts: budget.parts.iter().take(MOST_PARTS).cloned().collect(),
+        ..*budget
+    });
+    Look { t_s: keep_time(look.t_s), grown, allocated, devices, budget, ..*look }
 }
 
 fn cut(text: &str) -> String {

@@ -101,7 +101,8 @@ fn size(event: &Event) -> usize {
             let holders = look.grown.iter().flat_map(|grown| &grown.holders);
             let held = holders.map(|holder| size_of_val(holder) + holder.path.iter().map(String::len).sum::<usize>());
             let lines = look.allocated.iter().map(|grown| size_of_val(grown) + size_of_val(grown.lines.as_slice()));
-            held.sum::<usize>() + lines.sum::<usize>() + size_of_val(look.devices.as_slice())
+            let parts = look.budget.iter().flat_map(|budget| &budget.parts).map(|part| size_of_val(part) + part.name.len());
+            held.sum::<usize>() + lines.sum::<usize>() + parts.sum::<usize>() + size_of_val(look.devices.as_slice())
         }
         Event::Exit(_) | Event::Cost(_) => 0,
     };

@@ -114,10 +114,16 @@ pub fn held(objects: u64) -> Duration {
     times(OBJECT, objects)
 }
 
+/// How long a copy is predicted to hold its maker up, for so many resident bytes.
+#[must_use]
+pub fn copying(resident: u64) -> Duration {
+    times(MEBIBYTE, resident >> 20)
+}
+
 /// Which of the two is predicted to hold it up less, and for how long, for so many objects and resident bytes.
 #[must_use]
 pub fn shorter(objects: u64, resident: u64) -> (How, Duration) {
-    let (stop, copy) = (held(objects), times(MEBIBYTE, resident >> 20));
+    let (stop, copy) = (held(objects), copying(resident));
     if copy < stop { (How::Copy, copy) } else { (How::Stop, stop) }
 }
 

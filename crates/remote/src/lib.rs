@@ -33,7 +33,7 @@ mod source;
 mod stop;
 
 pub use crate::core::Core;
-pub use copied::{Copied, How, Meeting, fits, go_first, held, shorter};
+pub use copied::{Copied, How, Meeting, copying, fits, go_first, held, shorter};
 pub use error::Error;
 pub use fake::Fake;
 pub use image::{Image, Trouble, prefetch};

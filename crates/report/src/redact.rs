@@ -66,6 +66,7 @@ fn for_each_text(report: &mut Report, mut change: impl FnMut(&mut String)) {
     }
     // Users give phases and nodes their names.
     report.phases.iter_mut().for_each(|row| change(&mut row.name));
+    report.budgets.iter_mut().filter_map(|row| row.phase.as_mut()).for_each(&mut change);
     report.epochs.iter_mut().filter_map(|row| row.node.as_mut()).for_each(&mut change);
     report.nodes.iter_mut().for_each(|row| change(&mut row.name));
     for line in &mut report.progress {

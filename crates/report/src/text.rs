@@ -3,6 +3,7 @@
 //! The first lines answer: is it a leak, how fast, who, when does it end. Below them stand what they rest on:
 //! the process tree, memory by role, what was weighed. A line whose facts are missing is left out.
 
+pub(crate) mod budgets;
 pub(crate) mod epochs;
 pub(crate) mod gpus;
 pub(crate) mod head;
@@ -56,6 +57,7 @@ pub fn text(report: &Report, options: &TextOptions) -> String {
     tables::roles(&mut page, report);
     gpus::table(&mut page, report, options.verbose);
     phases::table(&mut page, report, options.verbose);
+    budgets::table(&mut page, report, options.verbose);
     epochs::table(&mut page, report, options.verbose);
     nodes::table(&mut page, report, options.verbose);
     snapshots::tables(&mut page, &report.snapshots, options.verbose);
@@ -102,6 +104,7 @@ pub fn part(report: &Report, part: Part, options: &TextOptions) -> String {
         }
         Part::Steps => {
             phases::table(&mut page, report, verbose);
+            budgets::table(&mut page, report, verbose);
             epochs::table(&mut page, report, verbose);
             nodes::table(&mut page, report, verbose);
         }

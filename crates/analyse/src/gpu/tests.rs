@@ -367,6 +367,7 @@ fn who_holds_the_tensors_is_named_by_looks() {
         grown: Some(grown),
         allocated: Vec::new(),
         devices: Vec::new(),
+        budget: None,
     };
     events.push(Event::Look(look));
     let report = judged(&events);
@@ -394,6 +395,7 @@ fn by_history(device: u32, mib: i64, looked: bool) -> Finding {
         grown,
         allocated,
         devices: Vec::new(),
+        budget: None,
     };
     if looked {
         let bytes = (30 * 20 * MIB) as i64;

@@ -10,7 +10,7 @@ from time import monotonic_ns
 from . import history
 from . import ring as rings
 from .facts import NONE, NOTHING, Facts
-from .requests import HISTORY, answer, collect
+from .requests import AT_BACKWARD, HISTORY, SNAPSHOT, answer, before_backward, collect
 from .ring import MANY, STEPS
 
 ON, STEP, BEGIN, END, FACTS, OFF, DEVICE, ANSWERED, LOSS, DEVICE_MORE = range(1, 11)
@@ -177,6 +177,14 @@ class Marks:
             self.losses = (0.0, 0)
             ring.write(time.monotonic_ns(), LOSS, 0, "", 0, self.steps, rings.bits(total / count), NOTHING)
 
+    def hears(self):
+        """Between two batches: a phase may have no mark but its begin."""
+        try:
+            if self.ring is not None and not self.dead:
+                self.requests(self.ring)
+        except Exception as error:
+            self.off(error)
+
     def requests(self, ring, stepped=False):
         """Does what the recorder left a request for, once. `stepped`: a step has just ended; what lives on a GPU is least then, and
         can be compared from one to the next."""
@@ -187,7 +195,15 @@ class Marks:
         if request == self.answered or (kind == HISTORY and not stepped):
             return
         self.answered = request
+        if kind != AT_BACKWARD or not before_backward(self.facts.heap, lambda: self.answers(ring, request, SNAPSHOT)):
+            self.answers(ring, request, kind)
+
+    def answers(self, ring, request, kind):
+        """Does what was asked for, unless something else was asked for since, or this is another process by now."""
+        if self.dead or self.ring is not ring or self.answered != request:
+            return
         value, pause_ns, free, why = answer(kind, ring.path() if kind == HISTORY else b"")
+        kind = SNAPSHOT if kind == AT_BACKWARD else kind
         rings.ANSWER.pack_into(ring.map, 272, request, value)
         ring.write(time.monotonic_ns(), ANSWERED, kind & 255, why, 0, self.steps, value, (0, request, pause_ns, free, 0, 0, 0))
 

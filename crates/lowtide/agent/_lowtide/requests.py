@@ -2,14 +2,19 @@
 
 import mmap
 import os
+import sys
 import time
+from functools import wraps
 
 from . import history
 from .facts import structure
 
-SNAPSHOT, TRIM, HISTORY = 1, 2, 3
+SNAPSHOT, TRIM, HISTORY, AT_BACKWARD = 1, 2, 3, 4
 #: What malloc_trim takes, seconds per free block and per free byte (measured with glibc 2.36), and the most that is worth it.
 BLOCK_S, BYTE_S, MOST_S = 2.5e-6, 0.13e-9, 0.25
+
+#: Backward passes are watched so many and so long, seconds, to know what a large one needs, and what share of the most is large.
+PASSES, PASSES_S, LARGE = 3, 3.0, 0.95
 
 snapshot = None  # the module, once it was needed
 
@@ -37,6 +42,37 @@ def copy():
         return snapshot.take(os.environ["LOWTIDE_MARKS"])
     except (OSError, AttributeError, KeyError, ValueError):
         return -1
+
+
+def before_backward(heap, then):
+    """Has `then` called once, when a backward pass begins: what it needs is all there. It is one that needs about as much as the
+    most of those in the first seconds, by `heap` of facts. False where there is nothing to tell passes by. Nothing stays in torch."""
+    autograd = sys.modules.get("torch.autograd")
+    backward = getattr(autograd, "backward", None)
+    if backward is None:
+        return False
+    left, passes, most, since = [then], 0, 0, time.monotonic()
+
+    def comes():
+        nonlocal passes, most
+        used = heap()[0]
+        passes, most = passes + 1, max(most, used)
+        if passes > PASSES and time.monotonic() - since >= PASSES_S and used >= LARGE * most:
+            if autograd.backward is once:
+                autograd.backward = backward
+            left.pop()()
+
+    @wraps(backward)
+    def once(*args, **kwargs):
+        try:
+            if left:
+                comes()
+        except Exception:  # nothing is taken: whoever asked gives up by itself
+            left.clear()
+        return backward(*args, **kwargs)
+
+    autograd.backward = once
+    return True
 
 
 def collect():

@@ -167,6 +167,7 @@ class Training:
 
     def fetches(self, iteration):
         """An iteration is asked for its next batch."""
+        self.marks.hears()
         if iteration.fetched >= 0 and (self.batches or self.lacks_optimizer(iteration)):
             self.batch_ended(iteration)
         self.usual &= iteration.epoch

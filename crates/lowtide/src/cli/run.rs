@@ -37,6 +37,10 @@ pub struct Args {
     /// steps, and the report names the line. They lie beside the recording
     #[arg(long, conflicts_with = "no_agent")]
     gpu_history: bool,
+    /// Say what the memory of the process that trains is for: looks into it once at a low tide and once near the peak of each
+    /// phase, whether it leaks or not (one that leaks is looked into anyhow)
+    #[arg(long)]
+    budget: bool,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -71,6 +75,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         settings.draw = draws;
         settings.probe = args.probe == Probe::Auto;
         settings.gpu_history = args.gpu_history;
+        settings.budget = args.budget;
         settings
     };
     let (status, found) = watch_command(&args.command, agent, settings, move |outcome| finish::tell(outcome, &output, &judging))?;

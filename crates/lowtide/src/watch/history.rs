@@ -195,6 +195,7 @@ impl History {
             grown: None,
             allocated,
             devices: Vec::new(),
+            budget: None,
         })]
     }
 

@@ -75,6 +75,8 @@ pub struct Settings {
     pub looks: bool,
     /// Have a process whose GPU memory grows write snapshots of PyTorch's allocator, to name the line that asks for it.
     pub gpu_history: bool,
+    /// Look into the process that trains once at a low tide and near the peak of each phase, to say what its memory is for.
+    pub budget: bool,
     /// Where GPUs are looked for.
     pub gpu: GpuSource,
     /// Looks at the live report.
@@ -102,6 +104,7 @@ impl Settings {
             probe: false,
             looks: false,
             gpu_history: false,
+            budget: false,
             gpu: GpuSource::default(),
             observers: Vec::new(),
             review_every_s: REVIEW_EVERY_S,
@@ -175,7 +178,7 @@ impl Watch {
             Some(Err(why)) => (None, Some(why)),
             None => (None, None),
         };
-        let looks = settings.looks.then(|| Looks::new(folder.clone()));
+        let looks = (settings.looks || settings.budget).then(|| Looks::new(folder.clone(), settings.budget));
         let destination = std::mem::replace(&mut settings.record, Destination::Nowhere);
         let recorder = Recorder::open(destination, &info);
         let history = settings.gpu_history.then(|| History::new(recorder.path()));
@@ -218,8 +221,7 @@ impl Watch {
     }
 
     fn hear_due_s(&self) -> f64 {
-        let waits = self.looks.as_ref().is_some_and(Looks::waits);
-        let every_s = if waits { looks::HEAR_EVERY_S } else { HEAR_EVERY_S };
+        let every_s = self.looks.as_ref().and_then(Looks::hear_every_s).unwrap_or(HEAR_EVERY_S);
         if self.marks.is_some() { self.heard_s + every_s } else { f64::INFINITY }
     }
 
@@ -235,6 +237,10 @@ impl Watch {
             self.tick(now_s);
         } else if now_s >= self.hear_due_s() {
             self.hear(false);
+            // A short phase that is waited for would be over by the next tick.
+            if self.looks.as_ref().is_some_and(|looks| looks.hear_every_s().is_some()) {
+                self.look(now_s);
+            }
         } else if let Some(collector) = &mut self.collector
             && let Err(text) = guarded(|| collector.glance(now_s))
         {

@@ -66,6 +66,7 @@ fn run() -> Vec<Event> {
             grown,
             allocated: Vec::new(),
             devices: Vec::new(),
+            budget: None,
         }));
     }
     events.push(Event::Exit(Exit { id: ProcId(1), t_s: 99.0 }));

@@ -202,7 +202,7 @@ fn any_look() -> impl Strategy<Value = Event> {
         let device = OnDevice { device: "cuda:0".to_owned(), name: "parameters".to_owned(), bytes: pause_us };
         let devices = vec![device];
         let (grown, allocated) = if us % 2 == 0 { (Some(grown), Vec::new()) } else { (None, vec![allocated]) };
-        Event::Look(Look { t_s, id: ProcId(id), copied, pause_us, objects, grown, allocated, devices })
+        Event::Look(Look { t_s, id: ProcId(id), copied, pause_us, objects, grown, allocated, devices, budget: None })
     })
 }
 

@@ -171,7 +171,9 @@ impl Gather {
                 MarkKind::End(Scope::Phase) => self.phase(mark.id, mark.t_s, None),
                 MarkKind::Answer(answer) => {
                     let what = match answer.request {
-                        lowtide_model::Request::Snapshot => "copied itself to be looked at",
+                        lowtide_model::Request::Snapshot | lowtide_model::Request::SnapshotAtBackward => {
+                            "copied itself to be looked at"
+                        }
                         lowtide_model::Request::Trim => "gave free memory back",
                         lowtide_model::Request::History => "wrote a snapshot of its GPU memory",
                     };

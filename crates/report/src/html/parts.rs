@@ -6,7 +6,7 @@ use minijinja::{Value, context};
 use super::{Context, verdict_words};
 use crate::curve::{Card, Curve, Row, SORTS};
 use crate::text::page::{Block, Page, Span, Style};
-use crate::text::{epochs, gpus, head, logged, nodes, phases, snapshots, tables, words};
+use crate::text::{budgets, epochs, gpus, head, logged, nodes, phases, snapshots, tables, words};
 
 /// What stands folded up below the answer: it is long, so that the curve would not be on the first screen.
 const DETAILS: [&str; 3] = ["proof", "saw", "run"];
@@ -161,6 +161,7 @@ fn sections(report: &Report) -> Vec<Value> {
             gpus::table(page, report, true);
         }),
         section("phases", "Phases", "", &|page| phases::table(page, report, true)),
+        section("budgets", "What memory is for", "", &|page| budgets::table(page, report, true)),
         section(
             "epochs",
             "Epochs and rounds",

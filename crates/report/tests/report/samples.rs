@@ -1,9 +1,9 @@
 //! Hand-made reports, one for each verdict and what stands around it.
 
 use lowtide_model::{
-    Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, Growth, Holder, Hypothesis,
-    HypothesisState, Kind, LimitReport, NodeReport, ObjectGrown, OomForecast, PhaseReport, ProcId, ProcessRef, ProcessReport,
-    ProgressReport, Report, Role, RoleReport, RunSummary, SamplingReport, Site, Verdict,
+    BudgetReport, Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, Growth, Holder,
+    Hypothesis, HypothesisState, Kind, LimitReport, NodeReport, ObjectGrown, OomForecast, PartOfBudget, PhaseReport, ProcId,
+    ProcessRef, ProcessReport, ProgressReport, Report, Role, RoleReport, RunSummary, SamplingReport, Site, Verdict,
 };
 
 pub const MIB: f64 = 1_048_576.0;
@@ -345,6 +345,34 @@ pub fn ranks() -> Report {
         }
     }
     report.processes.push(process(500, None, Role::Outside, "postgres: writer process", 2 * GIB));
+    report
+}
+
+/// What the memory of a process was for, at three moments.
+pub fn budgeted() -> Report {
+    let mut report = marked();
+    report.progress.truncate(1);
+    type Parts<'a> = &'a [(&'a str, u64)];
+    let moments: [(Option<&str>, Parts); 3] = [
+        (None, &[("parameters", 400), ("optimizer state", 800), ("native heap", 90), ("not explained", 1)]),
+        (Some("train"), &[("parameters", 400), ("gradients", 400), ("optimizer state", 800), ("native heap", 95)]),
+        (Some("validation"), &[("parameters", 400), ("optimizer state", 800), ("numpy arrays", 4000), ("native heap", 90)]),
+    ];
+    for (phase, parts) in moments {
+        let parts: Vec<PartOfBudget> =
+            parts.iter().map(|(name, mib)| PartOfBudget { name: (*name).into(), bytes: mib << 20 }).collect();
+        let bytes = parts.iter().map(|part| part.bytes).sum();
+        report.budgets.push(BudgetReport {
+            id: ProcId(2),
+            pid: 4242,
+            rank: Some(0),
+            phase: phase.map(Into::into),
+            t_s: 61.5,
+            bytes,
+            most_bytes: phase.map(|_| bytes + (64 << 20)),
+            parts,
+        });
+    }
     report
 }
 

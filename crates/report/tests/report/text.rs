@@ -39,3 +39,28 @@ fn colour_only_where_asked_for() {
     parts.for_each(|part| stripped.push_str(part.split_once('m').unwrap().1));
     assert_eq!(stripped, plain);
 }
+
+#[test]
+fn what_memory_is_for_has_a_column_for_each_moment() {
+    let report = samples::budgeted();
+    let said = text(&report, &TextOptions::default());
+    let table: Vec<&str> =
+        said.lines().skip_while(|line| !line.starts_with("memory is for")).take_while(|line| !line.is_empty()).collect();
+    assert_eq!(
+        table,
+        [
+            "memory is for         at rest     train  validation",
+            "parameters            400 MiB   400 MiB     400 MiB",
+            "gradients                   -   400 MiB           -",
+            "optimizer state       800 MiB   800 MiB     800 MiB",
+            "numpy arrays                -         -    3.91 GiB",
+            "native heap            90 MiB    95 MiB      90 MiB",
+            "1 smaller part          1 MiB         -           -",
+            "all                  1.26 GiB  1.66 GiB    5.17 GiB",
+            "most measured in it         -  1.72 GiB    5.23 GiB",
+        ],
+        "{said}"
+    );
+    let all = text(&report, &TextOptions { verbose: true, ..TextOptions::default() });
+    assert!(all.contains("not explained") && !all.contains("smaller part"), "{all}");
+}

@@ -5,6 +5,7 @@
 //! Whatever fails becomes a note, and nothing more.
 
 mod grown;
+mod peaks;
 mod plan;
 mod take;
 
@@ -17,20 +18,28 @@ use std::time::{Duration, Instant};
 
 use lowtide_analyse::Suspicion;
 use lowtide_collect::Collector;
-use lowtide_model::{Answer, Event, Look, MarkKind, Note, NoteKind, ProcId, Report, Request, Tick};
-use lowtide_remote::{How, Meeting, Process, fits, held, shorter};
+use lowtide_model::{Answer, BudgetAt, Event, Look, MarkKind, Note, NoteKind, ProcId, Report, Request, Tick};
+use lowtide_remote::{How, Meeting, Process, copying, fits, held, shorter};
 
 use super::clock::crowd;
 use super::guard::guarded;
 use super::marks::Marks;
 use grown::Before;
+use peaks::Peaks;
 use plan::{Due, Plan};
 use take::{Failed, Order, Taken, Way};
 
 /// A copy is waited for this long, seconds: as long as a long step takes.
 const PATIENCE_S: f64 = 10.0;
+/// The same where it is to be made when a backward pass begins, and between two batches of a phase.
+const PASS_PATIENCE_S: f64 = 30.0;
+const BATCH_PATIENCE_S: f64 = 1.0;
+/// No look at what memory is for holds a process up for longer, though it was asked for.
+const LONGEST_AT_PEAK: Duration = Duration::from_secs(2);
 /// Marks are read so often meanwhile, seconds: a copy waits for us.
-pub const HEAR_EVERY_S: f64 = 0.05;
+const HEAR_EVERY_S: f64 = 0.05;
+/// The same where a short phase is waited for.
+const KEEN_S: f64 = 0.1;
 /// A look that takes longer is given up, seconds.
 const LOOK_S: f64 = 60.0;
 /// One that is under way at the end of the run is waited for so long, and asked for so often: the answer must be there 1.5 s after the
@@ -49,6 +58,7 @@ const LEAST_ROOM: u64 = 64 << 20;
 /// The looks of a run.
 pub struct Looks {
     plan: Plan,
+    peaks: Peaks,
     state: State,
     /// Where copies meet us; `None` where nothing was put into the run.
     folder: Option<PathBuf>,
@@ -57,10 +67,13 @@ pub struct Looks {
     /// Private bytes of each process, and objects that its collector tracks.
     sizes: HashMap<ProcId, u64>,
     tracked: HashMap<ProcId, u64>,
+    pids: HashMap<ProcId, u32>,
     /// Set while a process is held still.
     holding: Arc<AtomicBool>,
     /// Processes that could not be copied.
     no_copies: Vec<ProcId>,
+    /// Phases in which a process did not answer soon.
+    silent: Vec<String>,
 }
 
 enum State {
@@ -90,17 +103,20 @@ pub struct Around<'a> {
 }
 
 impl Looks {
-    /// None taken yet. `folder`: that of the marks.
-    pub fn new(folder: Option<PathBuf>) -> Self {
+    /// None taken yet. `folder`: that of the marks; `budget`: what memory is for is wanted, whether somebody leaks or not.
+    pub fn new(folder: Option<PathBuf>, budget: bool) -> Self {
         Self {
             plan: Plan::default(),
+            peaks: Peaks::new(budget),
             state: State::Idle,
             folder,
             before: HashMap::new(),
             sizes: HashMap::new(),
             tracked: HashMap::new(),
+            pids: HashMap::new(),
             holding: Arc::default(),
             no_copies: Vec::new(),
+            silent: Vec::new(),
         }
     }
 
@@ -114,9 +130,19 @@ impl Looks {
         matches!(self.state, State::Asked { .. })
     }
 
+    /// Marks have to be heard this often for it, seconds; `None` where as usual.
+    pub fn hear_every_s(&self) -> Option<f64> {
+        match &self.state {
+            State::Asked { due, .. } if due.target.is_none() => Some(HEAR_EVERY_S),
+            State::Asked { .. } => Some(KEEN_S),
+            _ => self.peaks.is_keen().then_some(KEEN_S),
+        }
+    }
+
     /// Takes note of a live report.
     pub fn review(&mut self, report: &Report, suspicion: Option<Suspicion>) {
         self.plan.review(report, suspicion);
+        self.peaks.leaks(self.plan.is_named());
     }
 
     /// Takes note of what is measured and of what processes say.
@@ -125,14 +151,20 @@ impl Looks {
             Event::Tick(Tick { t_s, procs, .. }) => {
                 self.sizes = procs.iter().map(|sample| (sample.id, sample.anon.saturating_add(sample.shmem))).collect();
                 self.plan.measured(*t_s, &self.sizes);
+                let anonymous = procs.iter().map(|sample| (sample.id, sample.anon)).collect();
+                self.peaks.measured(*t_s, &anonymous);
             }
+            Event::Process(process) => _ = self.pids.insert(process.id, process.pid),
             Event::Mark(mark) => {
+                self.peaks.marked(mark.id, mark.t_s, &mark.what);
                 if let Some(objects) = mark.facts.as_ref().and_then(|facts| facts.gc_objects) {
                     self.tracked.insert(mark.id, objects);
                 }
             }
             Event::Exit(exit) => {
                 self.tracked.remove(&exit.id);
+                self.pids.remove(&exit.id);
+                self.peaks.gone(exit.id);
                 self.before.remove(&exit.id);
             }
             _ => {}
@@ -144,9 +176,18 @@ impl Looks {
         let told = match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => self.begin(&mut around),
             State::Asked { due, process, meeting, since_s, room } => {
-                if around.now_s - since_s < PATIENCE_S {
+                let patience_s = match &due.target {
+                    Some(target) if target.at_backward => PASS_PATIENCE_S,
+                    Some(target) if !target.phase.is_empty() => BATCH_PATIENCE_S,
+                    _ => PATIENCE_S,
+                };
+                if around.now_s - since_s < patience_s {
                     self.state = State::Asked { due, process, meeting, since_s, room };
                     return Vec::new();
+                }
+                if let Some(target) = &due.target {
+                    self.silent.push(target.phase.clone());
+                    return self.stop_if_short(due, process, room, 0, around.now_s);
                 }
                 // It makes no marks, or a very long step. When it comes to our request nobody will listen, and it will know.
                 self.no_copies.push(due.id);
@@ -191,6 +232,9 @@ impl Looks {
             // A GPU's memory is mapped, or there was no room for another process.
             _ => {
                 self.no_copies.push(due.id);
+                if due.target.is_some() {
+                    return self.stop_if_short(due, process, room, 0, now_s);
+                }
                 self.stop(due, process, room, now_s)
             }
         }
@@ -212,14 +256,16 @@ impl Looks {
             }
         }
         let now_s = around.now_s;
-        let why = self.plan.unlooked().map(|(id, pid, why)| self::told(&Due { id, pid, anew: false }, now_s, &why));
+        let why = self.plan.unlooked().map(|(id, pid, why)| self::told(&Due { id, pid, anew: false, target: None }, now_s, &why));
         told.extend(why);
+        let unlooked = self.peaks.unlooked().into_iter();
+        told.extend(unlooked.map(|(id, text)| Event::Note(Note { t_s: now_s, kind: NoteKind::Unavailable, text, process: id })));
         told
     }
 
     fn begin(&mut self, around: &mut Around<'_>) -> Vec<Event> {
         let now_s = around.now_s;
-        let Some(due) = self.plan.due(now_s) else { return Vec::new() };
+        let Some(due) = self.plan.due(now_s).or_else(|| self.peak_due(now_s)) else { return Vec::new() };
         let process = match Process::open(Path::new("/"), due.pid) {
             Ok(process) => process,
             Err(error) => {
@@ -242,15 +288,29 @@ impl Looks {
             Some(tracked) => tracked.saturating_mul(ALL_OF_TRACKED),
             None => (size >> 20).saturating_mul(PER_MIB),
         };
-        let (how, _) = shorter(objects, size);
+        let (mut how, _) = shorter(objects, size);
+        // The peak of training can be met by a copy alone, and two moments are compared that are met by the same way.
+        if due.target.is_some() && copying(size) <= LONGEST_AT_PEAK {
+            how = How::Copy;
+        }
         let may_copy = !self.no_copies.contains(&due.id) && fits(size.saturating_add(LEAST_ROOM), room.saturating_mul(2));
-        if may_copy && how == How::Copy {
+        // In a phase that reads no batches a process may make no mark before its end.
+        let answers = due.target.as_ref().is_none_or(|target| !self.silent.contains(&target.phase));
+        if may_copy && answers && how == How::Copy {
             match self.ask(due, process, room, around) {
                 Ok(()) => return Vec::new(),
                 Err((due, process)) => return self.stop_if_short(due, process, room, objects, now_s),
             }
         }
         self.stop_if_short(due, process, room, objects, now_s)
+    }
+
+    /// The look at what memory is for that is due.
+    fn peak_due(&self, now_s: f64) -> Option<Due> {
+        let pid = |id| self.pids.get(&id).copied();
+        let target = self.peaks.due(now_s, |id| lowtide_collect::anonymous(Path::new("/"), pid(id)?))?;
+        let pid = pid(target.id)?;
+        Some(Due { id: target.id, pid, anew: false, target: Some(target) })
     }
 
     /// Asks a process for a copy; gives it back where it cannot be asked.
@@ -264,7 +324,9 @@ impl Looks {
         if let Some(collector) = &mut around.collector {
             collector.expect_copy(due.pid);
         }
-        if marks.ask(due.pid, Request::Snapshot).is_err() {
+        let at_backward = due.target.as_ref().is_some_and(|target| target.at_backward);
+        let request = if at_backward { Request::SnapshotAtBackward } else { Request::Snapshot };
+        if marks.ask(due.pid, request).is_err() {
             return Err((due, process));
         }
         self.state = State::Asked { due, process, meeting, since_s: around.now_s, room };
@@ -275,6 +337,11 @@ impl Looks {
     fn stop_if_short(&mut self, due: Due, process: Process, room: u64, objects: u64, now_s: f64) -> Vec<Event> {
         // By the clock, on a machine that others use, too.
         let long = held(objects).mul_f64(crowd().min(MOST_CROWDED));
+        if let Some(target) = &due.target {
+            // For what is asked for it may be held longer than for what nobody asked for.
+            let affords = self.plan.affords(now_s, long) || (self.peaks.asked() && long <= LONGEST_AT_PEAK);
+            return if target.now && affords { self.stop(due, process, room, now_s) } else { Vec::new() };
+        }
         if self.plan.affords(now_s, long) {
             return self.stop(due, process, room, now_s);
         }
@@ -283,13 +350,15 @@ impl Looks {
     }
 
     fn stop(&mut self, due: Due, process: Process, room: u64, now_s: f64) -> Vec<Event> {
-        let allowed = self.plan.allowed(now_s);
+        let asked = due.target.is_some() && self.peaks.asked();
+        let allowed = if asked { LONGEST_AT_PEAK } else { self.plan.allowed(now_s) };
         self.start(due, process, Way::Stop(allowed), room, now_s, None)
     }
 
     fn start(&mut self, due: Due, process: Process, way: Way, room: u64, t_s: f64, copied: Option<u64>) -> Vec<Event> {
         let before = self.before.get(&due.id).filter(|_| !due.anew).map(|(before, first_s)| (Arc::clone(before), t_s - first_s));
-        let order = Order { process, way, room, before, holding: Arc::clone(&self.holding) };
+        let only_budget = due.target.is_some();
+        let order = Order { process, way, room, before, only_budget, holding: Arc::clone(&self.holding) };
         let (tell, taken) = channel();
         let work = move || {
             let result = guarded(|| take::take(order));
@@ -319,17 +388,32 @@ impl Looks {
                     collector.spent_elsewhere(taken.cpu_s);
                 }
                 let pause = taken.pause + of_copy;
+                if let Some(target) = &due.target {
+                    self.plan.held(pause);
+                    let found = taken.budget.filter(|budget| self.peaks.took(target, t_s, budget.total));
+                    let budget = found.map(|budget| BudgetAt { phase: target.phase.clone(), most: target.most, ..budget });
+                    return vec![Event::Look(Look { budget, ..look(&due, t_s, copied, pause) })];
+                }
+                if taken.budget.is_some() {
+                    self.peaks.took_at_rest(due.id);
+                }
                 self.plan.looked(due.id, t_s, pause, taken.before.is_some());
                 if let Some(before) = taken.before {
                     self.before.insert(due.id, (before, t_s));
                 }
                 let look = look(&due, t_s, copied, pause);
-                let look = Look { objects: taken.objects, grown: taken.grown, devices: taken.devices, ..look };
+                let look =
+                    Look { objects: taken.objects, grown: taken.grown, devices: taken.devices, budget: taken.budget, ..look };
                 let blind = taken.blind.map(|why| note(&due, now_s, why));
                 std::iter::once(Event::Look(look)).chain(blind).collect()
             }
             Err(failed) => {
                 let held = failed.pause + of_copy;
+                if due.target.is_some() {
+                    self.plan.held(held);
+                    self.failed(&due, now_s, &failed.why, failed.for_good);
+                    return if held.is_zero() { Vec::new() } else { vec![Event::Look(look(&due, t_s, copied, held))] };
+                }
                 let is_end = self.plan.failed(due.id, now_s, held, failed.for_good);
                 // What it cost is told in any case; what passes is tried again, and told only where that was no use.
                 let cost = (!held.is_zero()).then(|| Event::Look(look(&due, t_s, copied, held)));
@@ -338,7 +422,18 @@ impl Looks {
         }
     }
 
+    /// A look at what memory is for came to nothing. Why is told at the end, where nothing else came.
+    fn failed(&mut self, due: &Due, now_s: f64, why: &str, for_good: bool) -> Vec<Event> {
+        if let Some(target) = &due.target {
+            self.peaks.failed(target, now_s, why, for_good);
+        }
+        Vec::new()
+    }
+
     fn fail(&mut self, due: &Due, now_s: f64, why: String) -> Vec<Event> {
+        if due.target.is_some() {
+            return self.failed(due, now_s, &why, true);
+        }
         self.plan.failed(due.id, now_s, Duration::ZERO, true);
         vec![told(due, now_s, &why)]
     }
@@ -356,6 +451,7 @@ fn look(due: &Due, t_s: f64, copied: Option<u64>, pause: Duration) -> Look {
         grown: None,
         allocated: Vec::new(),
         devices: Vec::new(),
+        budget: None,
     }
 }
 

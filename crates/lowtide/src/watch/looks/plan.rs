@@ -11,6 +11,8 @@ use std::time::Duration;
 use lowtide_analyse::Suspicion;
 use lowtide_model::{Kind, ProcId, Report};
 
+use super::peaks::Target;
+
 /// All looks together hold the run up for no larger share of the time watched than this.
 pub const SHARE: f64 = 0.02;
 /// No look holds a process still for longer.
@@ -53,6 +55,8 @@ pub struct Due {
     pub pid: u32,
     /// It is a first one, whatever there was before.
     pub anew: bool,
+    /// It is only to tell what memory is for, at this moment.
+    pub target: Option<Target>,
 }
 
 /// The plan of a run.
@@ -151,7 +155,18 @@ impl Plan {
         if !self.affords(now_s, LEAST) || !self.is_low(now_s, &suspicion) {
             return None;
         }
-        Some(Due { id: suspicion.id, pid: suspicion.pid, anew })
+        Some(Due { id: suspicion.id, pid: suspicion.pid, anew, target: None })
+    }
+
+    /// Whether it is told by looks who holds growth that is claimed.
+    pub fn is_named(&self) -> bool {
+        let suspicion = self.suspicion.as_ref().filter(|suspicion| suspicion.claimed && self.told);
+        suspicion.is_some_and(|suspicion| self.seen.get(&suspicion.id).is_some_and(|seen| seen.looks >= 2))
+    }
+
+    /// A process was held up for another reason than its growth.
+    pub fn held(&mut self, held: Duration) {
+        self.held_s += held.as_secs_f64();
     }
 
     /// Whether a look may hold a process now that takes so long, and as long as the one before.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lowtide_model::{Grown, MOST_ON_DEVICES, OnDevice};
+use lowtide_model::{BudgetAt, Grown, MOST_ON_DEVICES, OnDevice, PartOfBudget};
 use lowtide_pyheap::memory::Memory;
 use lowtide_pyheap::torch::{Error as TorchError, find};
 use lowtide_pyheap::{Budget, Census, Error, Part, Python, budget};
@@ -39,6 +39,8 @@ pub struct Order {
     pub room: u64,
     /// What it is compared with, and how many seconds ago that was.
     pub before: Option<(Arc<Before>, f64)>,
+    /// Nothing is told but what memory is for.
+    pub only_budget: bool,
     /// Is set as long as the process is held.
     pub holding: Arc<AtomicBool>,
 }
@@ -54,6 +56,8 @@ pub struct Taken {
     pub before: Option<Arc<Before>>,
     /// What lies on devices, by what it is for.
     pub devices: Vec<OnDevice>,
+    /// What memory is for.
+    pub budget: Option<BudgetAt>,
     /// What could not be seen.
     pub blind: Option<String>,
     /// Processor seconds that it took.
@@ -105,7 +109,7 @@ fn give_back() {
 }
 
 fn look(order: Order) -> Result<Taken, Failed> {
-    let Order { process, way, room, before, holding } = order;
+    let Order { process, way, room, before, only_budget, holding } = order;
     let budget = ((room.saturating_sub(OVERHEAD)) as f64 / OVER) as u64;
     let mut pause = Duration::ZERO;
     // It may end while it is looked into.
@@ -120,6 +124,22 @@ fn look(order: Order) -> Result<Taken, Failed> {
     // The one before tells what tensors have, and this one has to, to be compared with it: it needs more time.
     if memory.is_none() && before.as_ref().is_some_and(|(before, _)| before.is_of(&census) && before.has_tensors()) {
         return Err(Failed { why: "there was no time for more than Python's objects".to_owned(), pause, for_good: false });
+    }
+    if only_budget {
+        let hurried = || Failed { why: "there was no time for more than Python's objects".to_owned(), pause, for_good: false };
+        let mut memory = memory.ok_or_else(hurried)?;
+        let (parts, objects) = (parts(&mut memory, &census), census.objects().len() as u64);
+        let budget = Some(moment(&parts));
+        return Ok(Taken {
+            pause,
+            objects,
+            grown: None,
+            before: None,
+            devices: Vec::new(),
+            budget,
+            blind: None,
+            cpu_s: thread_cpu_s(),
+        });
     }
     let told = told(&sources, census, memory, before, pause);
     Ok(Taken { cpu_s: thread_cpu_s(), ..told })
@@ -193,6 +213,18 @@ fn known(process: &Process, image: &Image) -> Vec<lowtide_pyheap::torch::Layout>
     known
 }
 
+/// What memory is for.
+fn parts(memory: &mut Memory, census: &Census) -> Budget {
+    memory.find_fakes(census);
+    budget::budget(memory, Some(census))
+}
+
+/// The same as a recording has it.
+fn moment(budget: &Budget) -> BudgetAt {
+    let parts = budget.ram.iter().map(|(part, bytes)| PartOfBudget { name: part.name().to_owned(), bytes: *bytes });
+    BudgetAt { phase: String::new(), total: budget.total, most: 0, parts: parts.collect() }
+}
+
 /// What a look tells.
 fn told(
     sources: &Sources,
@@ -201,10 +233,7 @@ fn told(
     before: Option<(Arc<Before>, f64)>,
     pause: Duration,
 ) -> Taken {
-    let parts = memory.as_mut().map(|memory| {
-        memory.find_fakes(&census);
-        budget::budget(memory, Some(&census))
-    });
+    let parts = memory.as_mut().map(|memory| parts(memory, &census));
     // What became another program begins anew; with and without what tensors have cannot be compared.
     let before = before.filter(|(before, _)| before.is_of(&census));
     let alike = before.as_ref().is_none_or(|(before, _)| before.has_tensors());
@@ -224,7 +253,8 @@ fn told(
         }
         None => (None, Some(Arc::new(Before::of(&census, parts.as_ref(), memory.is_some())))),
     };
-    Taken { pause, objects: census.objects().len() as u64, grown, before, devices, blind, cpu_s: 0.0 }
+    let budget = parts.as_ref().map(moment);
+    Taken { pause, objects: census.objects().len() as u64, grown, before, devices, budget, blind, cpu_s: 0.0 }
 }
 
 fn on_devices(budget: &Budget) -> Vec<OnDevice> {
