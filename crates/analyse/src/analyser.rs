@@ -10,7 +10,7 @@ use lowtide_model::{
 use crate::forecast::Limits;
 use crate::gpu::{self, Gpus};
 use crate::growth::{Assessment, assess};
-use crate::judge::Ask;
+use crate::judge::{Ask, Outcome};
 use crate::looks::Looks;
 use crate::marks::Marks;
 use crate::pyramid::Pyramid;
@@ -158,7 +158,10 @@ impl Analyser {
 
     fn report_on(&self, assessment: &Assessment) -> Report {
         let mut findings = explain::findings(self, assessment);
-        let verdict = explain::verdict(self, assessment);
+        let detectable = self.detectable(assessment);
+        let settled = explain::verdict(self, assessment);
+        let coarse = if settled == Verdict::NoLeak { self.too_coarse(assessment, detectable) } else { None };
+        let verdict = if coarse.is_some() { Verdict::Undecided } else { settled };
         if let Some(killed) = self.killed() {
             findings.insert(0, killed);
         }
@@ -186,8 +189,12 @@ impl Analyser {
             gpus: gpu::rows(self),
             cycles: watched.filter(|j| j.excursions.period_s > 0.0).map_or(0, |j| j.excursions.count as u64),
             duration_s: (self.last_s - self.first_s).max(0.0),
-            detectable_bytes_per_second: self.detectable(assessment),
-            more_seconds_needed: if verdict == Verdict::Undecided { self.more_seconds(assessment) } else { 0.0 },
+            detectable_bytes_per_second: detectable,
+            more_seconds_needed: match coarse {
+                Some(more_s) => more_s,
+                None if verdict == Verdict::Undecided => self.more_seconds(assessment),
+                None => 0.0,
+            },
             progress: self.marks.progress(&who),
             phases: self.marks.phases(&who),
             budgets: self.looks.budgets(&who),
@@ -220,8 +227,19 @@ impl Analyser {
     fn detectable(&self, assessment: &Assessment) -> Option<f64> {
         let (judged, track) = assessment.watched().zip(self.store.tracks.get(&assessment.watch?))?;
         let ask = Ask::bytes(self.over() || track.ended_s.is_some(), track.fresh());
-        let rate = crate::trial::detectable(track.anon.around(judged.since_s), ask, judged);
+        // What rose and stopped is judged by what came after: a leak would have gone on.
+        let stopped = judged.outcome == Outcome::Stopped && judged.until_s - judged.rose_from_to.1 >= crate::judge::CLAIM_S;
+        let windows = track.anon.around(judged.since_s);
+        let from = if stopped { windows.partition_point(|window| window.start_s < judged.rose_from_to.1) } else { 0 };
+        let ask = Ask { fresh: ask.fresh && !stopped, ..ask };
+        let rate = crate::trial::detectable(&windows[from..], ask, judged);
         (rate.is_finite() && rate > 0.0).then_some(rate)
+    }
+
+    /// Seconds still to watch where "no leak" would say too little.
+    fn too_coarse(&self, assessment: &Assessment, detectable: Option<f64>) -> Option<f64> {
+        let (judged, rate) = assessment.watched().zip(detectable)?;
+        crate::coarse::more_s(rate, judged.peak, judged.until_s - judged.since_s)
     }
 
     fn cost_report(&self) -> CostReport {

@@ -13,6 +13,8 @@
 mod analyser;
 mod ask;
 mod blocks;
+
+mod coarse;
 pub mod compare;
 pub mod curves;
 mod cut;
