@@ -2,7 +2,7 @@
 
 use super::Phase;
 use super::ops::name_of;
-use crate::model::{BlockId, BlockKind, Call, Expr, Model, ScopeId, ScopeKind};
+use crate::model::{BlockId, BlockKind, Call, Expr, ExprCall, Model, ScopeId, ScopeKind};
 use crate::program::{FileId, Models};
 use crate::table::{HashMap, HashSet};
 
@@ -88,7 +88,7 @@ impl Contexts {
                 let of_framework = || {
                     model.scope(parent).is_class()
                         && name != "__init__"
-                        && !calls.contains_key(called)
+                        && calls.get(called).into_iter().flatten().all(|site| site.by_super)
                         && has_foreign_base(models, file, model, parent)
                 };
                 if known || of_framework() {
@@ -161,6 +161,8 @@ struct CallSite {
     block: BlockId,
     function: Option<ScopeId>,
     loops: usize,
+    /// As `super().name()`: one that overrides a method and hands on is called by whoever calls that.
+    by_super: bool,
 }
 
 type Calls<'p> = HashMap<&'p str, Vec<CallSite>>;
@@ -175,12 +177,18 @@ fn calls_by_name<'p>(models: &Models<'p>) -> Calls<'p> {
         for Call { call, scope, block, .. } in &model.calls {
             if let Some(name) = name_of(call).filter(|name| own.contains(name)) {
                 let function = model.function_of(*scope);
-                let site = CallSite { file, scope: *scope, block: *block, function, loops: model.loops(*block) };
+                let loops = model.loops(*block);
+                let site = CallSite { file, scope: *scope, block: *block, function, loops, by_super: is_by_super(call) };
                 calls.entry(name).or_default().push(site);
             }
         }
     }
     calls
+}
+
+fn is_by_super(call: &ExprCall) -> bool {
+    let Expr::Attribute(method) = &*call.func else { return false };
+    matches!(&*method.value, Expr::Call(of) if matches!(&*of.func, Expr::Name(name) if name.id.as_str() == "super"))
 }
 
 /// Names of functions that are given to somebody: callbacks, hooks, targets of threads.

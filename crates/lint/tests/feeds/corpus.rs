@@ -130,3 +130,33 @@ fn every_holder_gets_exactly_its_lines() {
     assert!(wrong.is_empty(), "{} of {asked} wrong:\n{}", wrong.len(), wrong.join("\n"));
     assert!(asked >= 60, "{asked} holders");
 }
+
+#[test]
+fn what_a_framework_calls_runs_again_and_again_though_it_hands_on() {
+    const METHOD: &str = "
+from framework import Trainer
+
+class Scoring(Trainer):
+    def __init__(self):
+        super().__init__()
+        self.scores = []
+
+    def compute(self, batch):
+        loss = BODY
+        self.scores.append(loss)
+        return loss
+
+Scoring().train()
+";
+    let repeated = |body: &str, rest: &str| {
+        let text = METHOD.replace("BODY", body) + rest;
+        let entry = Path::new(APP).join("train.py");
+        let files = InMemory(HashMap::from([(entry.clone(), text.into_bytes())]));
+        let answers = feeds(&files, &[entry], &[], &[holder("instance:train.py:Scoring .scores = list")]);
+        let [statement] = &answers[0].statements[..] else { panic!("{:?}", answers[0]) };
+        statement.repeated
+    };
+    assert!(repeated("super().compute(batch)", ""));
+    assert!(repeated("super(Scoring, self).compute(batch)", ""));
+    assert!(!repeated("batch.sum()", "Scoring().compute(3)\n"), "the program itself calls it, once");
+}
