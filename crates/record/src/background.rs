@@ -75,7 +75,7 @@ impl Shared {
             state = self.finished.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         let mut health = state.health.clone();
-        health.dropped += state.in_flight + state.queue.len() as u64;
+        health.dropped += state.in_flight + state.queue.given();
         if !state.finished {
             health.error.get_or_insert_with(|| "the disk did not take the last events in time".to_owned());
         }
@@ -91,9 +91,10 @@ impl Shared {
         }
         state.woken = false;
         // While the disk is behind, events wait in the queue, which is bounded.
+        let given = if owing { 0 } else { state.queue.given() };
         let events: Vec<Event> = if owing { Vec::new() } else { state.queue.take().into() };
-        state.in_flight += events.len() as u64;
-        let last = state.closing && state.queue.len() == 0;
+        state.in_flight += given;
+        let last = state.closing && state.queue.is_empty();
         (events, last)
     }
 }

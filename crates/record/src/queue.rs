@@ -14,6 +14,8 @@ const MAX_BYTES: usize = 9 << 20;
 pub(crate) struct Queue {
     events: VecDeque<Event>,
     bytes: usize,
+    /// Notes of our own among them.
+    notes: u64,
     gap: Option<Gap>,
     pub(crate) dropped: u64,
 }
@@ -42,6 +44,7 @@ impl Queue {
             let note = Event::Note(gap.note(why));
             self.bytes += self::size(&note);
             self.events.push_back(note);
+            self.notes += 1;
         }
         self.bytes += size;
         self.events.push_back(event.clone());
@@ -58,12 +61,17 @@ impl Queue {
 
     /// All that waits.
     pub(crate) fn take(&mut self) -> VecDeque<Event> {
-        self.bytes = 0;
+        (self.bytes, self.notes) = (0, 0);
         std::mem::take(&mut self.events)
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.events.len()
+    /// Those that wait, without notes of our own about what is missing.
+    pub(crate) fn given(&self) -> u64 {
+        self.events.len() as u64 - self.notes
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.is_empty()
     }
 }
 
@@ -133,6 +141,7 @@ mod tests {
         assert_eq!(taken.back(), Some(&exit));
 
         queue.push(&tick(200.0), Some("no space"));
+        assert_eq!(queue.given(), 1, "our own note is none that could be lost");
         let after = queue.take();
         let Event::Note(note) = &after[0] else { panic!("{after:?}") };
         assert_eq!((note.kind, note.t_s), (NoteKind::Gap, kept as f64));
