@@ -8,13 +8,19 @@ history itself has it as it likes: then there is no snapshot of ours, since nobo
 import io
 import os
 import sys
+from functools import wraps
 
 #: Each block becomes a dictionary in this process before it is written: of more there is no snapshot, and no file is larger.
 BLOCKS, BYTES = 100_000, 64 << 20
 #: Nor does it take more than this share of what is free where it goes.
 SHARE = 0.25
 
+#: Two are compared. What notes stacks for longer slows the program down for nothing.
+TAKES = 2
+
 why = "CUDA was not in use yet"  # there is no history; empty where there is
+taken = 0
+replaced = []  # functions of torch: (module, name, the original, ours)
 
 
 def begin():
@@ -25,43 +31,56 @@ def begin():
     if cuda is None or not cuda.is_initialized():
         return True
     try:
-        if programs_own(torch):
+        # Torch before 2.1 does not tell, and there threads that free memory can wait for each other for ever while it records.
+        enabled = getattr(torch._C, "_cuda_isHistoryEnabled", None)
+        if enabled is None:
+            why = OLD
+        elif enabled():
             why = OWN
-            return False
-        memory = cuda.memory
-        record = memory._record_memory_history
-        try:
-            record("state", context="state", stacks="python", max_entries=1)
-        except TypeError:  # torch before 2.1 knows none of these
-            record(True)
-        memory._record_memory_history = noted(record)
-        why = ""
+        else:
+            cuda.memory._record_memory_history("state", context="state", stacks="python", max_entries=1)
+            why = ""
+            notes(cuda.memory)
     except Exception as error:
         why = said(error)
     return False
 
 
 OWN = "the program records history itself"
+OLD = "torch before 2.1 cannot record history safely"
+#: The functions behind the public one, which are called whoever holds that.
+BEHIND = ("_record_memory_history_impl", "_record_memory_history_legacy")
 
 
-def programs_own(torch):
-    """Whether the program records history itself; where torch does not tell, it is taken not to."""
-    enabled = getattr(torch._C, "_cuda_isHistoryEnabled", None)
-    try:
-        return bool(enabled and enabled())
-    except Exception:
-        return False
+def notes(memory):
+    """Takes note of it when the program begins a recording of its own: from then on it is the program's."""
+
+    def noted(record):
+        @wraps(record)
+        def recorded(*args, **kwargs):
+            global why
+            why = OWN
+            return record(*args, **kwargs)
+
+        return recorded
+
+    for name in [name for name in BEHIND if hasattr(memory, name)] or ["_record_memory_history"]:
+        record = getattr(memory, name)
+        ours = noted(record)
+        setattr(memory, name, ours)
+        replaced.append((memory, name, record, ours))
 
 
-def noted(record):
-    """The function with which a program begins a recording of its own: from then on it is the program's."""
-
-    def _record_memory_history(*args, **kwargs):
-        global why
-        why = OWN
-        return record(*args, **kwargs)
-
-    return _record_memory_history
+def end():
+    """Nothing of ours stays: torch has its functions back, and no history is recorded any more, unless it is the program's."""
+    global why
+    while replaced:
+        module, name, record, ours = replaced.pop()
+        if getattr(module, name, None) is ours:
+            setattr(module, name, record)
+    if not why:
+        why = "all snapshots were taken"
+        sys.modules["torch"].cuda.memory._record_memory_history(None)
 
 
 class Bounded(io.BytesIO):
@@ -79,6 +98,7 @@ class Bounded(io.BytesIO):
 
 def take(path):
     """Writes a snapshot to a new file: (its bytes, -1 where there is none; why not)."""
+    global taken
     if why:
         return -1, why
     try:
@@ -93,7 +113,11 @@ def take(path):
         free = os.statvfs(os.path.dirname(path))
         data = Bounded(min(BYTES, int(SHARE * free.f_bavail * free.f_frsize)))
         pickle.dump(cuda.memory._snapshot(), data, protocol=4)
-        return write(path, data.getbuffer()), ""
+        written = write(path, data.getbuffer())
+        taken += 1
+        if taken == TAKES:
+            end()
+        return written, ""
     except Exception as error:
         return -1, said(error)
 
@@ -112,12 +136,14 @@ def write(path, data):
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     written = 0
     try:
-        while written < len(data):
-            written += os.write(file, data[written:])
-    finally:
-        os.close(file)
-        if written < len(data):
-            os.unlink(path)
+        try:
+            while written < len(data):
+                written += os.write(file, data[written:])
+        finally:
+            os.close(file)  # where a file system tells late that it is full
+    except BaseException:
+        os.unlink(path)
+        raise
     return written
 
 

@@ -37,7 +37,7 @@ class Marks:
         self.role = role
         self.forked |= role == "forked"
         self.ring = self.facts = None
-        self.making = allocate_lock()
+        self.making, self.doing = allocate_lock(), allocate_lock()
         self.pid = os.getpid()
         self.stepping = iter(range(MANY))
         self.thread, self.threads = get_ident(), False  # whether others step, too
@@ -188,15 +188,29 @@ class Marks:
     def requests(self, ring, stepped=False):
         """Does what the recorder left a request for, once. `stepped`: a step has just ended; what lives on a GPU is least then, and
         can be compared from one to the next."""
-        collect()
-        if self.history:
-            self.history = history.begin()
-        request, kind = rings.REQUEST.unpack_from(ring.map, 256)
-        if request == self.answered or (kind == HISTORY and not stepped):
+        # Batches may be read by another thread than steps are taken by.
+        if not self.doing.acquire(False):
             return
-        self.answered = request
-        if kind != AT_BACKWARD or not before_backward(self.facts.heap, lambda: self.answers(ring, request, SNAPSHOT)):
-            self.answers(ring, request, kind)
+        doing = self.doing
+        try:
+            collect()
+            if self.history:
+                self.history = history.begin()
+            request, kind = rings.REQUEST.unpack_from(ring.map, 256)
+            if request == self.answered or (kind == HISTORY and not stepped):
+                return
+            self.answered = request
+
+            def taken():
+                self.answers(ring, request, SNAPSHOT)
+
+            def given_up():
+                self.answers(ring, request, AT_BACKWARD)
+
+            if kind != AT_BACKWARD or not before_backward(self.facts.heap, taken, given_up):
+                self.answers(ring, request, kind)
+        finally:
+            doing.release()
 
     def answers(self, ring, request, kind):
         """Does what was asked for, unless something else was asked for since, or this is another process by now."""

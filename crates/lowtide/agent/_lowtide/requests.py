@@ -15,8 +15,11 @@ BLOCK_S, BYTE_S, MOST_S = 2.5e-6, 0.13e-9, 0.25
 
 #: Backward passes are watched so many and so long, seconds, to know what a large one needs, and what share of the most is large.
 PASSES, PASSES_S, LARGE = 3, 3.0, 0.95
+#: No large one comes for so long: it is given up, before whoever asked does. And the share of the time that asking may take.
+GIVEN_UP_S, ASKING = 25.0, 0.01
 
 snapshot = None  # the module, once it was needed
+waiting = None  # what is waited for: until when, and what gives it up
 
 
 def answer(kind, path=b""):
@@ -44,41 +47,72 @@ def copy():
         return -1
 
 
-def before_backward(heap, then):
+def before_backward(heap, then, otherwise):
     """Has `then` called once, when a backward pass begins: what it needs is all there. It is one that needs about as much as the
-    most of those in the first seconds, by `heap` of facts. False where there is nothing to tell passes by. Nothing stays in torch."""
+    most of those in the first seconds, by `heap` of facts. `otherwise` is called at a later mark where none comes. False where
+    there is nothing to tell passes by. Nothing stays in torch."""
+    global waiting
     autograd = sys.modules.get("torch.autograd")
     backward = getattr(autograd, "backward", None)
-    if backward is None:
+    if backward is None or waiting is not None or heap()[0] < 0:
         return False
-    left, passes, most, since = [then], 0, 0, time.monotonic()
+    passes, most, since, next_s = 0, 0, time.monotonic(), 0.0
+
+    def over():
+        global waiting
+        waiting = None
+        if autograd.backward is once:
+            autograd.backward = backward
+
+    def give_up():
+        over()
+        otherwise()
 
     def comes():
-        nonlocal passes, most
+        nonlocal passes, most, next_s
+        start = time.monotonic()
+        if waiting is not ours or start < next_s:
+            return
         used = heap()[0]
+        now = time.monotonic()
+        next_s = now + (now - start) / ASKING
         passes, most = passes + 1, max(most, used)
-        if passes > PASSES and time.monotonic() - since >= PASSES_S and used >= LARGE * most:
-            if autograd.backward is once:
-                autograd.backward = backward
-            left.pop()()
+        if passes > PASSES and now - since >= PASSES_S and used >= LARGE * most:
+            over()
+            then()
 
     @wraps(backward)
     def once(*args, **kwargs):
         try:
-            if left:
-                comes()
+            comes()
         except Exception:  # nothing is taken: whoever asked gives up by itself
-            left.clear()
+            over()
         return backward(*args, **kwargs)
 
+    hide(once, comes)
+    waiting = ours = (since + GIVEN_UP_S, give_up)
     autograd.backward = once
     return True
+
+
+def hide(*functions):
+    """Has torch.compile pass these by, where it is in use: they are none of the program's."""
+    if "torch._dynamo" in sys.modules:
+        try:
+            from torch._C._dynamo.eval_frame import skip_code
+
+            for function in functions:
+                skip_code(function.__code__)
+        except Exception:  # another version of torch: it looks at them as at any function
+            pass
 
 
 def collect():
     """What earlier answers left to do."""
     if snapshot is not None:
         snapshot.collect()
+    if waiting is not None and time.monotonic() > waiting[0]:
+        waiting[1]()
 
 
 def trim():

@@ -25,13 +25,13 @@ def record_2_0(enabled, record_context=True, trace_alloc_max_entries=1, trace_al
 def record_2_1(enabled="all", context="all", stacks="all", max_entries=sys.maxsize, device=None):
     calls.append([enabled, context, stacks, max_entries])
 def record_2_15(enabled="all", *args, **kwargs):
-    assert isinstance(enabled, str)
+    assert enabled is None or isinstance(enabled, str)
     record_2_1(enabled, *args, **kwargs)
 memory = types.SimpleNamespace(_snapshot=lambda: {"segments": [], "device_traces": [[]]})
 cuda = types.SimpleNamespace(is_initialized=lambda: True, device_count=lambda: 1, memory=memory, current_device=lambda: 0,
                              memory_stats_as_nested_dict=lambda device: STATS)
 STATS = {}
-torch = sys.modules["torch"] = types.SimpleNamespace(cuda=cuda, _C=types.SimpleNamespace())
+torch = sys.modules["torch"] = types.SimpleNamespace(cuda=cuda, _C=types.SimpleNamespace(_cuda_isHistoryEnabled=lambda: False))
 def step():
     # Marks of steps are 20 ms apart at least.
     api.known().marks.last_slot_ns = 0
@@ -63,8 +63,6 @@ def run(folder: Path, program: str) -> dict:
 @pytest.mark.parametrize(
     ("version", "calls"),
     [
-        ("1_13", "[[true]]"),
-        ("2_0", "[[true, 1]]"),
         ("2_1", '[["state", "state", "python", 1]]'),
         ("2_15", '[["state", "state", "python", 1]]'),
     ],
@@ -85,6 +83,43 @@ step()
     assert pickle.loads(data) == {"segments": [], "device_traces": [[]]}
     assert seen["answers"] == [(len(data), "")] and seen["marks"][0]["pause_ns"] > 0
     assert (tmp_path / "a.pickle").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("version", ["1_13", "2_0"])
+def test_an_old_torch_is_left_alone(tmp_path, version):
+    seen = run(
+        tmp_path,
+        f"memory._record_memory_history = record_{version}\ndel torch._C._cuda_isHistoryEnabled\nstep(); ask(FILE); step()",
+    )
+    assert seen["calls"] == "[]" and seen["answers"] == [(-1, "torch before 2.1 cannot record history safely")]
+
+
+def test_after_two_snapshots_nothing_of_it_stays(tmp_path):
+    seen = run(
+        tmp_path,
+        """
+memory._record_memory_history = record_2_15
+step(); assert memory._record_memory_history is not record_2_15
+ask(FILE); step(); ask(FILE + "2"); step()
+assert memory._record_memory_history is record_2_15
+ask(FILE + "3"); step()
+""",
+    )
+    assert seen["calls"] == '[["state", "state", "python", 1], [null, "all", "all", %d]]' % sys.maxsize
+    assert [value > 0 for value, _ in seen["answers"]] == [True, True, False]
+
+
+def test_a_recording_of_the_programs_is_noticed_by_whatever_name(tmp_path):
+    seen = run(
+        tmp_path,
+        """
+memory._record_memory_history_impl = record_2_1
+memory._record_memory_history = captured = lambda *args, **kwargs: memory._record_memory_history_impl(*args, **kwargs)
+step(); captured(); ask(FILE); step()
+assert memory._record_memory_history is captured
+""",
+    )
+    assert seen["answers"] == [(-1, "the program records history itself")]
 
 
 def test_cuda_is_never_started_for_it(tmp_path):
@@ -111,14 +146,14 @@ BAD = {
     "no folder": ("FILE = '/nonexistent/a.pickle'", None),
     "backend": ("cuda.get_allocator_backend = lambda: 'cudaMallocAsync'", "not torch's own allocator"),
     "gone": ("del memory._snapshot", None),
-    "own": ("memory._record_memory_history(True)", "the program records history itself"),
+    "own": ("memory._record_memory_history('all')", "the program records history itself"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_what_goes_wrong_is_told_and_leaves_nothing_behind(tmp_path, name):
     what, why = BAD[name]
-    seen = run(tmp_path, f"memory._record_memory_history = record_1_13\nstep()\n{what}\nask(FILE); step(); step()")
+    seen = run(tmp_path, f"memory._record_memory_history = record_2_15\nstep()\n{what}\nask(FILE); step(); step()")
     [(value, text)] = seen["answers"]
     assert value == -1 and text and (why is None or text == why)
     left = tmp_path / "a.pickle"

@@ -63,6 +63,23 @@ train_on(4)
     assert len(answers) == 1 and answers[0]["scope"] == 1 and rings[0]["steps"] == 8
 
 
+def test_where_no_large_pass_comes_it_is_given_up_and_nothing_stays(tmp_path):
+    run(
+        tmp_path,
+        ASKS
+        + """
+requests.GIVEN_UP_S = 0.2
+train_on(4)
+ask(4)
+train_on(4)
+assert torch.autograd.backward is not original
+time.sleep(0.3)
+train_on(4)
+assert torch.autograd.backward is original and answered() == (1, -1)
+""",
+    )
+
+
 def test_what_was_asked_for_since_replaces_it(tmp_path):
     run(
         tmp_path,

@@ -30,6 +30,8 @@ const LONG_EPOCH_S: f64 = 600.0;
 /// What is being read at the end of the run is waited for so long, and asked for so often.
 const LAST: Duration = Duration::from_millis(300);
 const BETWEEN: Duration = Duration::from_millis(20);
+/// Bytes that must be left under the tightest limit: each block becomes a dictionary in the process before it is written.
+const LEAST_ROOM: u64 = 1 << 30;
 /// The most names that are tried for a file.
 const MOST_NAMES: u32 = 100;
 
@@ -101,6 +103,10 @@ impl History {
         let Some(id) = self.subjects.iter().find(|(_, subject)| due(subject)).map(|(id, _)| *id) else { return told };
         let asked = self.file(id).and_then(|path| {
             let pid = self.subjects.get(&id).map_or(0, |subject| subject.pid);
+            if lowtide_collect::room(Path::new("/"), pid).is_some_and(|room| room < LEAST_ROOM) {
+                let least = lowtide_model::Bytes(LEAST_ROOM);
+                return Err(format!("a snapshot wants memory of the process, and the tightest limit leaves less than {least}"));
+            }
             marks.ask_for_file(pid, Request::History, &path).map_err(|error| error.to_string())?;
             Ok(path)
         });

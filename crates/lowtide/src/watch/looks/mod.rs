@@ -309,6 +309,11 @@ impl Looks {
     fn peak_due(&self, now_s: f64) -> Option<Due> {
         let pid = |id| self.pids.get(&id).copied();
         let target = self.peaks.due(now_s, |id| lowtide_collect::anonymous(Path::new("/"), pid(id)?))?;
+        // Where nobody asked for it, it comes out of what looks may take, with what a copy makes the process write again.
+        let size = self.sizes.get(&target.id).copied().unwrap_or(0);
+        if !self.peaks.asked() && !self.plan.affords(now_s, copying(size)) {
+            return None;
+        }
         let pid = pid(target.id)?;
         Some(Due { id: target.id, pid, anew: false, target: Some(target) })
     }

@@ -13,6 +13,8 @@ const SETTLED_S: f64 = 8.0;
 /// The most phases whose peaks are looked at, and tries at each.
 const MOST_PHASES: usize = 4;
 const MOST_TRIES: u32 = 4;
+/// The same where nobody asked for it.
+const MOST_TRIES_UNASKED: u32 = 1;
 /// A look is near the peak where it finds this share of what the phase had more than the process had at least.
 const NEAR: f64 = 0.8;
 /// It is looked at from this share on, or so many seconds before the time at which the most was measured the time before.
@@ -97,8 +99,8 @@ struct Goal {
 }
 
 impl Goal {
-    fn open(&self) -> bool {
-        !self.reached && self.tries < MOST_TRIES
+    fn open(&self, most_tries: u32) -> bool {
+        !self.reached && self.tries < most_tries
     }
 }
 
@@ -113,6 +115,10 @@ impl Peaks {
         self.asked
     }
 
+    fn most_tries(&self) -> u32 {
+        if self.asked { MOST_TRIES } else { MOST_TRIES_UNASKED }
+    }
+
     /// Whether somebody leaks, and looks at that are over.
     pub fn leaks(&mut self, leaks: bool) {
         self.leaks = leaks;
@@ -122,14 +128,15 @@ impl Peaks {
     pub fn is_open(&self) -> bool {
         (self.asked || self.leaks)
             && self.who.is_some()
-            && (self.at_rest.open() || self.phases.values().take(MOST_PHASES).any(|phase| phase.goal.open()))
+            && (self.at_rest.open(self.most_tries())
+                || self.phases.values().take(MOST_PHASES).any(|phase| phase.goal.open(self.most_tries())))
     }
 
     /// Whether marks have to be heard more often than usual: a phase is short that is to be met.
     pub fn is_keen(&self) -> bool {
         let short = |(name, phase): (&String, &Phase)| {
             let spans = self.spans.iter().filter(|span| span.0 == *name).map(|(_, from_s, to_s)| to_s - from_s);
-            phase.goal.open() && spans.fold(f64::MAX, f64::min) < SHORT_S
+            phase.goal.open(self.most_tries()) && spans.fold(f64::MAX, f64::min) < SHORT_S
         };
         self.is_open() && self.phases.iter().any(short)
     }
@@ -212,7 +219,7 @@ impl Peaks {
 
     fn peak_due(&self, id: ProcId, now_s: f64, bytes: impl Fn(ProcId) -> Option<u64>) -> Option<Target> {
         let open = self.now.as_ref()?;
-        let phase = self.phases.get(&open.name).filter(|phase| phase.goal.open())?;
+        let phase = self.phases.get(&open.name).filter(|phase| phase.goal.open(self.most_tries()))?;
         let (after_s, floor, bytes) = (now_s - open.since_s, self.floor(), bytes(id)? as f64);
         // Once there was a whole one its most is waited for; one that lasts and lasts is taken at the most so far.
         let most = if phase.whole > 0 { phase.most } else { open.most }.max(bytes as u64);
@@ -237,7 +244,13 @@ impl Peaks {
         let (low, high) = (self.floor(), self.tide.iter().map(|(_, bytes)| *bytes).fold(0.0, f64::max));
         let now = self.tide.back()?.1;
         let is_low = span_s >= TIDE_S / 2.0 && now <= low + (LOW * (high - low)).max(LEVEL);
-        (self.at_rest.open() && is_low).then_some(Target { id, phase: String::new(), most: 0, at_backward: false, now: true })
+        (self.at_rest.open(self.most_tries()) && is_low).then_some(Target {
+            id,
+            phase: String::new(),
+            most: 0,
+            at_backward: false,
+            now: true,
+        })
     }
 
     /// The least of the last seconds, bytes.
