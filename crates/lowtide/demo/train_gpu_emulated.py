@@ -109,8 +109,7 @@ class Card:
 
 
 REAL_CUDA = torch.cuda
-if not hasattr(torch._C, "_cuda_isHistoryEnabled"):  # torch before 2.1: there history is not recorded
-    torch._C._cuda_isHistoryEnabled = lambda: False
+torch._C._cuda_isHistoryEnabled = lambda: False  # torch's own asks the driver
 
 
 class History:

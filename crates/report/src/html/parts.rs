@@ -142,7 +142,10 @@ fn style_class(style: Style) -> &'static str {
 /// The tables of the text report, with all rows that are kept.
 fn sections(report: &Report) -> Vec<Value> {
     let section = |id: &str, title: &str, intro: &str, write: &dyn Fn(&mut Page)| {
-        let blocks: Vec<Value> = Page::blocks(write).into_iter().map(|block| laid_out(block, title)).collect();
+        // Whoever is read the page is told the tables of a section apart.
+        let name = |at: usize| if at == 0 { title.to_owned() } else { format!("{title}, {}", at + 1) };
+        let blocks: Vec<Value> =
+            Page::blocks(write).into_iter().enumerate().map(|(at, block)| laid_out(block, &name(at))).collect();
         (!blocks.is_empty()).then(|| context! { id => id, title => title, intro => intro, blocks => blocks })
     };
     let all = [

@@ -46,7 +46,7 @@ REAL = {
     "10.leak": ("LEAK", "Trainer.all_boxes", "10_val_lists.py:47"),
     "10.fixed": ("NO LEAK",),
     "19.leak": ("NO LEAK", "spikes of up to 400 MiB"),
-    "20.leak": ("NO LEAK",),
+    "20.leak": ("UNDECIDED",),
     "25.leak": ("LEAK", "DataLoader worker", "25_worker_leak.py:34"),
     "38.fixed": ("NO LEAK",),
     "40.leak": ("LIKELY LEAK", "number of live processes rose", "40_zombie_workers.py:44"),
