@@ -1,6 +1,6 @@
 //! From what grows to findings and a verdict.
 
-use lowtide_model::{Bytes, Class, Cycle, Finding, Growth, Kind, ProcId, ProcessRef, Role, Seconds, Signal, Verdict};
+use lowtide_model::{Bytes, Class, Finding, Growth, Kind, ProcId, ProcessRef, Role, Seconds, Signal, Verdict};
 
 use crate::analyser::Analyser;
 use crate::gpu;
@@ -116,16 +116,9 @@ fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding
     finding.confidence = if judged.outcome == Outcome::Leaking && !weak(run, first) { 0.99 } else { 0.9 };
     finding.kind = Some(first.kind);
     finding.growth = Some(Growth {
-        bytes_per_second: rate,
-        bytes_per_step: None,
         bytes_per_cycle: (period > 0.0).then_some(rate * period),
-        bytes_per_epoch: None,
-        bytes_per_round: None,
-        node_bytes_per_round: None,
-        ci95: [(rate - half).max(0.0), rate + half],
-        per: Cycle::Second,
-        live_bytes_per_step: None,
         unit,
+        ..Growth::per_second(rate, [(rate - half).max(0.0), rate + half])
     });
     finding.process = Some(process_ref(run, first, group));
     finding.evidence = evidence(run, first);

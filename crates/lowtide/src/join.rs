@@ -65,7 +65,7 @@ fn same_name(one: &Site, other: &Site) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use lowtide_model::{Class, Cycle, Growth, Verdict};
+    use lowtide_model::{Class, Growth, Verdict};
 
     use super::*;
 
@@ -74,18 +74,7 @@ mod tests {
     }
 
     fn found(class: Class, site: Option<Site>, pace: Option<f64>) -> Finding {
-        let growth = pace.map(|pace| Growth {
-            bytes_per_second: pace,
-            bytes_per_step: None,
-            bytes_per_cycle: None,
-            bytes_per_epoch: None,
-            bytes_per_round: None,
-            node_bytes_per_round: None,
-            ci95: [0.0, 0.0],
-            per: Cycle::Second,
-            live_bytes_per_step: None,
-            unit: "bytes",
-        });
+        let growth = pace.map(|pace| Growth::per_second(pace, [0.0, 0.0]));
         Finding { site, growth, ..Finding::new(class, "ram", "+1 MiB per minute") }
     }
 

@@ -121,6 +121,23 @@ pub struct Growth {
 }
 
 impl Growth {
+    /// Bytes per second and the 95 % interval of that; nothing else is known.
+    #[must_use]
+    pub fn per_second(bytes_per_second: f64, ci95: [f64; 2]) -> Self {
+        Self {
+            bytes_per_second,
+            bytes_per_step: None,
+            bytes_per_cycle: None,
+            bytes_per_epoch: None,
+            bytes_per_round: None,
+            node_bytes_per_round: None,
+            ci95,
+            per: Cycle::Second,
+            live_bytes_per_step: None,
+            unit: "bytes",
+        }
+    }
+
     /// The rate in the unit of its interval, `per`.
     #[must_use]
     pub fn per_unit(&self) -> Option<f64> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use lowtide_model::{
-    Bytes, Class, Cycle, Finding, Growth, Hypothesis, HypothesisState, Kind, OomForecast, ProcId, ProcessRef, Rate, Role,
-    Seconds, Verdict as Answer,
+    Bytes, Class, Finding, Growth, Hypothesis, HypothesisState, Kind, OomForecast, ProcId, ProcessRef, Rate, Role, Seconds,
+    Verdict as Answer,
 };
 
 use super::judge::{Reason, Verdict, before_the_end};
@@ -92,16 +92,10 @@ fn growth(run: &Analyser, all: &[Verdict], v: &Verdict) -> Finding {
     let line = run.marks().of(v.process);
     let per_step = line.and_then(|line| line.rate(judged.since_s, judged.until_s)).filter(|steps| *steps > 0.0);
     finding.growth = Some(Growth {
-        bytes_per_second: judged.rate,
         bytes_per_step: per_step.map(|steps| judged.rate / steps),
-        bytes_per_cycle: None,
         bytes_per_epoch: line.and_then(|line| line.epoch_s(judged.since_s, judged.until_s)).map(|s| judged.rate * s),
         bytes_per_round: line.and_then(|line| line.round_s(judged.since_s, judged.until_s)).map(|s| judged.rate * s),
-        node_bytes_per_round: None,
-        ci95: [(judged.rate - half).max(0.0), judged.rate + half],
-        per: Cycle::Second,
-        live_bytes_per_step: None,
-        unit: "bytes",
+        ..Growth::per_second(judged.rate, [(judged.rate - half).max(0.0), judged.rate + half])
     });
     finding.evidence = evidence(run, all, v);
     if v.kind == Kind::GpuAllocated {

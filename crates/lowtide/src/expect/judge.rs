@@ -343,18 +343,7 @@ mod tests {
         assert_eq!(outcome("growth < 1 MiB/step", &mut report).0, ExpectationState::Unknown);
         assert_eq!(outcome("growth < 1 MiB/epoch", &mut report).0, ExpectationState::Unknown);
         let mut finding = Finding::new(Class::Leak, "ram", "");
-        finding.growth = Some(Growth {
-            bytes_per_second: 1024.0,
-            bytes_per_step: Some(512.0),
-            bytes_per_cycle: None,
-            bytes_per_epoch: None,
-            bytes_per_round: None,
-            node_bytes_per_round: None,
-            ci95: [0.0, 0.0],
-            per: lowtide_model::Cycle::Second,
-            live_bytes_per_step: None,
-            unit: "bytes",
-        });
+        finding.growth = Some(Growth { bytes_per_step: Some(512.0), ..Growth::per_second(1024.0, [0.0, 0.0]) });
         report.findings = vec![finding];
         assert_eq!(outcome("growth < 513 B/step", &mut report).0, ExpectationState::Unknown);
         assert_eq!(outcome("growth < 512 B/step", &mut report).0, ExpectationState::Broken);

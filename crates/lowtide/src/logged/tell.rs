@@ -2,7 +2,7 @@
 
 use lowtide_analyse::judge::Outcome;
 use lowtide_ingest::log::numbers::{Axis, Series, What, Whose};
-use lowtide_model::{Bytes, Class, Cycle, Finding, Growth, Kind, LoggedReport, ProcessRef, Rate, Role, Seconds, Verdict};
+use lowtide_model::{Bytes, Class, Finding, Growth, Kind, LoggedReport, ProcessRef, Rate, Role, Seconds, Verdict};
 
 use super::judge::Judgement;
 
@@ -97,18 +97,7 @@ pub fn finding(series: &Series, judgement: &Judgement) -> Finding {
     finding.confidence = if judgement.verdict == Some(Verdict::Leak) { 0.99 } else { 0.8 };
     let (per_one, ci95) = judgement.rate();
     if series.axis.is_time() && !series.percent {
-        finding.growth = Some(Growth {
-            bytes_per_second: per_one,
-            bytes_per_step: None,
-            bytes_per_cycle: None,
-            bytes_per_epoch: None,
-            bytes_per_round: None,
-            node_bytes_per_round: None,
-            ci95,
-            per: Cycle::Second,
-            live_bytes_per_step: None,
-            unit: "bytes",
-        });
+        finding.growth = Some(Growth::per_second(per_one, ci95));
     }
     if series.rank.is_some() || series.pid.is_some() || series.whose == Whose::Process {
         let mut process = ProcessRef::of_role(Role::Other, "the process that is measured".to_owned(), String::new());

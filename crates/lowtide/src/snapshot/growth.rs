@@ -5,7 +5,7 @@ use lowtide_analyse::pyramid::Pyramid;
 use lowtide_ingest::snapshot::Snapshot;
 use lowtide_ingest::snapshot::sums::{self, Change, Line};
 use lowtide_ingest::snapshot::timeline::{Moment, Timeline, Trace};
-use lowtide_model::{Bytes, Class, Cycle, Finding, Growth, Kind, ObjectGrown, Rate, Verdict};
+use lowtide_model::{Bytes, Class, Finding, Growth, Kind, ObjectGrown, Rate, Verdict};
 
 use super::{finding, place, site};
 
@@ -95,18 +95,7 @@ fn between_tides(
     let live = trace.live_at(&[early.after, late.after]);
     let lines: Vec<Vec<Line<'_>>> = live.iter().map(|live| sums::by_line(snapshot, live)).collect();
     let changes = sums::changes(&lines[0], &lines[1]);
-    let growth = Growth {
-        bytes_per_second: judged.rate,
-        bytes_per_step: None,
-        bytes_per_cycle: None,
-        bytes_per_epoch: None,
-        bytes_per_round: None,
-        node_bytes_per_round: None,
-        ci95: judged.ci95,
-        per: Cycle::Second,
-        live_bytes_per_step: None,
-        unit: "bytes",
-    };
+    let growth = Growth::per_second(judged.rate, judged.ci95);
     let sure = judged.outcome == Outcome::Leaking;
     let between = format!("between two low tides {} apart", lowtide_model::Seconds(at(late)? - at(early)?));
     let mut found = grown(device, &changes, &between)?;

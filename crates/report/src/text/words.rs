@@ -194,43 +194,29 @@ pub fn kind(kind: Kind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lowtide_model::Cycle;
-
-    fn per_second(bytes_per_second: f64, ci95: [f64; 2]) -> Growth {
-        Growth {
-            bytes_per_second,
-            bytes_per_step: None,
-            bytes_per_cycle: None,
-            bytes_per_epoch: None,
-            bytes_per_round: None,
-            node_bytes_per_round: None,
-            ci95,
-            per: Cycle::Second,
-            live_bytes_per_step: None,
-            unit: "bytes",
-        }
-    }
 
     #[test]
     fn the_interval_is_told_in_the_unit_of_the_rate() {
         let mib = 1_048_576.0;
-        let rate = per_second(5.0 * mib / 60.0, [4.8 * mib / 60.0, 5.25 * mib / 60.0]);
+        let rate = Growth::per_second(5.0 * mib / 60.0, [4.8 * mib / 60.0, 5.25 * mib / 60.0]);
         assert_eq!(growth(&rate, None), "+5 MiB per minute (95 %: 4.8 to 5.25)");
-        let slow = per_second(1024.0, [512.0, 2048.0]);
+        let slow = Growth::per_second(1024.0, [512.0, 2048.0]);
         assert_eq!(growth(&slow, None), "+3.52 MiB per hour (95 %: 1.76 to 7.03)");
-        let step =
-            Growth { bytes_per_step: Some(446.0 * 1024.0), ..per_second(446.0 * 10240.0, [441.0 * 10240.0, 452.0 * 10240.0]) };
+        let step = Growth {
+            bytes_per_step: Some(446.0 * 1024.0),
+            ..Growth::per_second(446.0 * 10240.0, [441.0 * 10240.0, 452.0 * 10240.0])
+        };
         assert_eq!(growth(&step, None), "+446 KiB per step (95 %: 441 to 452), +261 MiB per minute");
     }
 
     #[test]
     fn an_interval_without_ends_is_left_out() {
-        assert_eq!(growth(&per_second(1e6, [f64::NEG_INFINITY, f64::INFINITY]), None), "+57.2 MiB per minute");
+        assert_eq!(growth(&Growth::per_second(1e6, [f64::NEG_INFINITY, f64::INFINITY]), None), "+57.2 MiB per minute");
     }
 
     #[test]
     fn counts_are_pieces() {
-        let rate = Growth { unit: "count", bytes_per_cycle: Some(2.0), ..per_second(0.05, [0.04, 0.06]) };
+        let rate = Growth { unit: "count", bytes_per_cycle: Some(2.0), ..Growth::per_second(0.05, [0.04, 0.06]) };
         assert_eq!(
             growth(&rate, Some(Kind::Processes)),
             "+3 processes per minute (95 %: 2.4 to 3.6), +2 processes per cycle of 40 s"

@@ -90,18 +90,8 @@ pub fn leak() -> Report {
     let mut finding = Finding::new(Class::Leak, "ram", "its low-water mark rises in every cycle, in a line");
     finding.confidence = 0.99;
     finding.kind = Some(Kind::Anonymous);
-    finding.growth = Some(Growth {
-        bytes_per_second: rate,
-        bytes_per_step: None,
-        bytes_per_epoch: None,
-        bytes_per_round: None,
-        node_bytes_per_round: None,
-        bytes_per_cycle: Some(rate * 145.0),
-        ci95: [441.0 * 1024.0, 452.0 * 1024.0],
-        per: Cycle::Second,
-        live_bytes_per_step: None,
-        unit: "bytes",
-    });
+    finding.growth =
+        Some(Growth { bytes_per_cycle: Some(rate * 145.0), ..Growth::per_second(rate, [441.0 * 1024.0, 452.0 * 1024.0]) });
     finding.process = Some(ProcessRef {
         node: None,
         pid: 4242,
@@ -273,18 +263,7 @@ pub fn processes() -> Report {
     report.more_seconds_needed = 0.0;
     let mut finding = Finding::new(Class::Leak, "processes", "one more is alive after every epoch");
     finding.kind = Some(Kind::Processes);
-    finding.growth = Some(Growth {
-        bytes_per_second: 0.05,
-        bytes_per_step: None,
-        bytes_per_epoch: None,
-        bytes_per_round: None,
-        node_bytes_per_round: None,
-        bytes_per_cycle: Some(1.0),
-        ci95: [0.049, 0.051],
-        per: Cycle::Second,
-        live_bytes_per_step: None,
-        unit: "count",
-    });
+    finding.growth = Some(Growth { bytes_per_cycle: Some(1.0), unit: "count", ..Growth::per_second(0.05, [0.049, 0.051]) });
     report.findings = vec![finding];
     report
 }
