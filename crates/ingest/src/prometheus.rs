@@ -14,9 +14,17 @@ use crate::Problem;
 use crate::sheet::{Identity, Of, Reading, Sheet};
 use crate::text::cut;
 
-/// Whether a text is JSON, by its first character.
+/// Whether a text is JSON, by its first two characters: lines of logs begin with `[2026-...]`, and Python prints dictionaries
+/// with single quotes.
 pub(crate) fn looks_like(text: &str) -> bool {
-    text.trim_start().starts_with(['{', '['])
+    let mut marks = text.chars().filter(|c| !c.is_whitespace());
+    match (marks.next(), marks.next()) {
+        (Some('{'), second) => matches!(second, Some('"' | '}') | None),
+        // A line of a log begins with a date in brackets, too.
+        (Some('['), Some('0'..='9' | '-' | '"')) => text.trim_end().ends_with(']'),
+        (Some('['), second) => matches!(second, Some('{' | '[' | ']') | None),
+        _ => false,
+    }
 }
 
 /// Read one or more answers.

@@ -200,7 +200,11 @@ impl Source {
             }
         };
         let log = self.log(columns)?;
-        if log.incidents.is_empty() && log.series.is_empty() { Err(failure) } else { Ok(Foreign::Log(log)) }
+        if log.incidents.is_empty() && log.series.is_empty() && log.stages.is_empty() {
+            Err(failure)
+        } else {
+            Ok(Foreign::Log(log))
+        }
     }
 
     fn log(&self, columns: &[String]) -> Result<log::Log, Failure> {

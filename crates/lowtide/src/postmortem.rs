@@ -17,8 +17,11 @@ pub fn judged(log: &Log) -> Judged {
         report.warnings.push(format!("{} more messages of the same sorts were left out", log.more));
     }
     report.blind_spots.push("memory over time: a log of messages has none; watch the next run with `lowtide run`".to_owned());
-    report.run.source = format!("log of {} lines", log.lines);
+    let lines = lowtide_report::pieces(log.lines, "line", "lines");
+    report.run.source = format!("log of {lines}");
+    let stages = logged::of_stages(&log.stages);
     report.summary = match report.findings.first() {
+        None if !stages.is_empty() => format!("whether memory grew is not in this log; {}", stages[0].text),
         Some(end) => {
             let more = match report.findings.len() {
                 1 => String::new(),
@@ -28,10 +31,11 @@ pub fn judged(log: &Log) -> Judged {
         }
         None => "nothing in this log tells of memory".to_owned(),
     };
+    report.findings.extend(stages);
     let said = if report.findings.is_empty() && log.series.is_empty() {
-        vec![format!("read as a log of {} lines, which says nothing of memory. Looked for: {LOOKED_FOR}", log.lines)]
+        vec![format!("read as a log of {lines}, which says nothing of memory. Looked for: {LOOKED_FOR}")]
     } else {
-        vec![format!("read as a log of {} lines", log.lines)]
+        vec![format!("read as a log of {lines}")]
     };
     logged::add(&mut report, &log.series);
     Judged { report, said, curve: lowtide_report::Curve::default() }

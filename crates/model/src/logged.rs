@@ -48,3 +48,8 @@ pub struct LoggedReport {
     /// What was seen, in words.
     pub says: String,
 }
+
+impl LoggedReport {
+    /// Series of fewer numbers get no verdict.
+    pub const FEWEST: u64 = 8;
+}

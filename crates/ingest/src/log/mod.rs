@@ -46,6 +46,8 @@ pub struct Log {
     pub said: Vec<String>,
     /// Amounts of memory that its lines say over and over.
     pub series: Vec<numbers::Series>,
+    /// What stages of the run took, where a framework's own table says.
+    pub stages: Vec<numbers::Stage>,
 }
 
 impl Log {
@@ -165,8 +167,8 @@ impl Reader {
         if incidents.is_empty() {
             said.extend(self.symptoms.say());
         }
-        let series = self.numbers.finish(&mut said);
-        Log { lines, incidents, more: self.more, said, series }
+        let (series, stages) = self.numbers.finish(&mut said);
+        Log { lines, incidents, more: self.more, said, series, stages }
     }
 }
 

@@ -52,7 +52,7 @@ pub fn read(input: impl Read, columns: &[String]) -> Result<Scalars, LogError> {
         "TensorBoard event file"
     };
     let mut said = reader.said;
-    let series = reader.numbers.finish(&mut said);
+    let (series, _) = reader.numbers.finish(&mut said);
     Ok(Scalars { what, scalars: reader.scalars, series, said })
 }
 

@@ -329,3 +329,140 @@ fn what_tells_of_nothing() {
         assert!(told.incidents.is_empty(), "{text}: {:#?}", told.incidents);
     }
 }
+
+/// More of what users paste: other units, wraps, prefixes, ranks, ends of lines, colours.
+#[test]
+fn more_shapes_of_the_same() {
+    let pools = "CUDA out of memory. Tried to allocate 2.00 MiB. GPU 0 has a total capacity of 79.15 GiB of which 1.38 MiB is free. Process 608946 has 14.91 GiB memory in use. Process 734147 has 64.24 GiB memory in use. 60.00 GiB allowed; Of the allocated memory 1017.01 MiB is allocated by PyTorch, with 17.00 MiB allocated in private pools (e.g., CUDA Graphs), and 54.99 MiB is reserved by PyTorch but unallocated.";
+    let of_pools = [
+        ("tried_to_allocate", 2.0 * MIB),
+        ("gpu", 0.0),
+        ("total_capacity", 79.15 * GIB),
+        ("free", 1.38 * MIB),
+        ("process_608946_in_use", 14.91 * GIB),
+        ("process_734147_in_use", 64.24 * GIB),
+        ("allowed", 60.0 * GIB),
+        ("allocated", 1017.01 * MIB),
+        ("private_pools", 17.0 * MIB),
+        ("reserved_unallocated", 54.99 * MIB),
+    ];
+    for (what, text) in [
+        ("as it is", pools.to_owned()),
+        ("CRLF at every sentence", pools.replace(". ", ".\r\n")),
+        ("wrapped at 40", filled(pools, 40, "")),
+        ("a hard wrap at 23", wrapped(pools, 23, "\r\n")),
+        ("tabs for blanks", pools.replace(' ', "\t")),
+        ("two blanks", pools.replace(' ', "  ")),
+        ("coloured", format!("\u{1b}[1;31mtorch.OutOfMemoryError\u{1b}[0m: \u{1b}[35m{pools}\u{1b}[0m")),
+        ("each number coloured", pools.replace("1017.01", "\u{1b}[36m1017.01\u{1b}[0m")),
+        ("in quotes", format!("error=\"{pools}\"")),
+        ("in Python's repr", format!("OutOfMemoryError('{pools}')")),
+        ("Ray's prefix at every line", filled(pools, 60, "").lines().map(|line| format!("(pid=4711) {line}\n")).collect()),
+        ("quoted in a mail", filled(pools, 60, "").lines().map(|line| format!("> > {line}\n")).collect()),
+        ("no blank before units", pools.replace(" MiB", "MiB").replace(" GiB", "GiB")),
+        (
+            "after a progress bar",
+            format!("  3%|3         | 3/100 [00:12<06:28,  4.0s/it, mem=12.3G]{}", format_args!("\r{pools}")),
+        ),
+        ("small letters", pools.to_lowercase()),
+        ("a UTF-8 mark at the start", format!("\u{feff}{pools}")),
+    ] {
+        let told = log(&text);
+        assert!(!told.incidents.is_empty(), "{what}: nothing found");
+        for incident in &told.incidents {
+            for (name, value) in incident.numbers() {
+                let right = of_pools.iter().find(|(known, _)| *known == name);
+                assert!(right.is_some_and(|(_, right)| right.round() == value), "{what}: {name} = {value}");
+            }
+        }
+        if !matches!(what, "small letters") {
+            has(&text, Cuda, &of_pools);
+        }
+    }
+}
+
+/// Ranks that die together write into one file in whatever order; each one's numbers stay its own, or are not told.
+#[test]
+fn ranks_in_a_mixed_order() {
+    let of = |rank: u32| E.replace("GPU 3", &format!("GPU {rank}")).replace("22.00 MiB", &format!("{}.00 MiB", 20 + rank));
+    let pieces: Vec<Vec<String>> =
+        (0..4).map(|rank| filled(&of(rank), 50, "").lines().map(|line| format!("[rank{rank}]: {line}")).collect()).collect();
+    for turn in 0..4_usize {
+        let mut text = String::new();
+        for at in 0..pieces[0].len() {
+            for rank in 0..4_usize {
+                text.push_str(&pieces[(rank * 3 + turn) % 4][at]);
+                text.push_str(if turn % 2 == 0 { "\n" } else { "\r\n" });
+            }
+        }
+        let incident = one(&text);
+        assert_eq!(incident.messages.len(), 4, "{text}");
+        let mut ranks: Vec<f64> = incident.messages.iter().map(|message| message.numbers["gpu"]).collect();
+        ranks.sort_by(f64::total_cmp);
+        assert_eq!(ranks, [0.0, 1.0, 2.0, 3.0], "{text}");
+        for message in &incident.messages {
+            assert_eq!(message.numbers["tried_to_allocate"], ((20.0 + message.numbers["gpu"]) * MIB).round());
+            assert_eq!(message.numbers["allocated"], (22.9 * GIB).round());
+        }
+    }
+}
+
+#[test]
+fn more_programs_and_places() {
+    has(
+        "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 4.66 GiB. GPU 1 has a total capacity of 5.65 GiB of which 0 bytes is free. Of the allocated memory 195.50 KiB is allocated by PyTorch, and 512 bytes is reserved by PyTorch but unallocated.",
+        Family::Xpu,
+        &[
+            ("tried_to_allocate", 4.66 * GIB),
+            ("gpu", 1.0),
+            ("total_capacity", 5.65 * GIB),
+            ("free", 0.0),
+            ("allocated", 195.5 * KIB),
+            ("reserved_unallocated", 512.0),
+        ],
+    );
+    has(
+        "(VllmWorkerProcess pid=1123) ERROR 12-01 10:00:00 engine.py:366] HIP out of memory. Tried to allocate 1.50 GiB. GPU 7 has a total capacity of 191.98 GiB of which 1.02 GiB is free.",
+        Hip,
+        &[("tried_to_allocate", 1.5 * GIB), ("gpu", 7.0), ("total_capacity", 191.98 * GIB), ("free", 1.02 * GIB)],
+    );
+    has(
+        "MPS backend out of memory (MPS allocated: 512.00 KB, other allocations: 1.04 GB, max allowed: 6.77 GB). Tried to allocate 256 bytes on shared pool.",
+        Mps,
+        &[
+            ("mps_allocated", 512.0 * KIB),
+            ("other_allocations", 1.04 * GIB),
+            ("max_allowed", 6.77 * GIB),
+            ("tried_to_allocate", 256.0),
+        ],
+    );
+    has(
+        "Nov 29 03:00:01 gpu-12 kernel: [12345.678901] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=x,mems_allowed=0-1,oom_memcg=/slurm/uid_1/job_9,task_memcg=/slurm/uid_1/job_9/step_0,task=pt_data_worker,pid=77,uid=1\r\nNov 29 03:00:01 gpu-12 kernel: [12345.678910] Memory cgroup out of memory: Killed process 77 (pt_data_worker) total-vm:100kB, anon-rss:40kB, file-rss:8kB, shmem-rss:4kB, UID:1 pgtables:1kB oom_score_adj:-17\r\n",
+        Kernel,
+        &[
+            ("pid", 77.0),
+            ("uid", 1.0),
+            ("total_vm", 100.0 * KIB),
+            ("anon_rss", 40.0 * KIB),
+            ("file_rss", 8.0 * KIB),
+            ("shmem_rss", 4.0 * KIB),
+            ("pgtables", KIB),
+            ("oom_score_adj", -17.0),
+        ],
+    );
+    has(
+        "\u{1b}[33mslurmstepd: error: Detected 2 oom_kill events in StepId=7.3. Some of the step tasks have been OOM Killed.\u{1b}[0m",
+        Slurm,
+        &[("oom_kill_events", 2.0), ("job_id", 7.0), ("step_id", 3.0)],
+    );
+    has(
+        "[rank1]: RuntimeError: DataLoader worker (pid 46794) is killed by signal: Killed. ",
+        DataLoader,
+        &[("pid", 46_794.0), ("signal", 9.0)],
+    );
+    let told = log("loss 0.5\nRuntimeError: DataLoader worker (pid(s) 3216, 3217) exited unexpectedly");
+    assert!(told.incidents.is_empty() && told.said[0].starts_with("line 2:"), "{:?}", told.said);
+    // A run that made do with less: it went on, and its batch is no amount of memory.
+    let told = log("WARNING CUDA out of memory with batch=16. Reducing to batch=8 and retrying (1/3).");
+    assert!(told.incidents.iter().all(|incident| incident.numbers().is_empty()), "{:#?}", told.incidents);
+}

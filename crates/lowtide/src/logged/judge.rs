@@ -4,7 +4,7 @@ use lowtide_analyse::judge::{self, Ask, Judged, Outcome};
 use lowtide_analyse::pyramid::Window;
 use lowtide_analyse::trial;
 use lowtide_ingest::log::numbers::{Series, What, Whose};
-use lowtide_model::Verdict;
+use lowtide_model::{LoggedReport, Verdict};
 
 /// Rises of the last digit that growth must be made of: fewer are the beat of a cycle with the rounding.
 const DIGITS: f64 = 4.0;
@@ -102,6 +102,11 @@ pub fn of(series: &Series) -> Judgement {
         Ask { quantum: bytes.quantum.max(quantum), least, ..bytes }
     };
     let mut judgement = Judgement { verdict: None, why: Vec::new(), judged: None, unit, windows, ask };
+    if series.points < LoggedReport::FEWEST {
+        let numbers = lowtide_report::pieces(series.points, "number", "numbers");
+        judgement.why.push(format!("has {numbers} only: too few for a verdict"));
+        return judgement;
+    }
     if series.what == What::Peak {
         judgement.why.push(if series.never_fell {
             "is a maximum that only rises, whatever memory does: no low tide, not judged".to_owned()

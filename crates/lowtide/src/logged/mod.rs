@@ -6,12 +6,14 @@
 
 mod ends;
 mod judge;
+mod stages;
 mod tell;
 
 use lowtide_ingest::log::numbers::{Series, What, Whose};
 use lowtide_model::{Class, Finding, Report, SamplingReport, Verdict};
 
 use judge::Judgement;
+pub use stages::findings as of_stages;
 
 /// The form of lists of processes.
 const PROCESSES: &str = "ps and top";

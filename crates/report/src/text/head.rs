@@ -25,6 +25,10 @@ pub fn verdict(page: &mut Page, report: &Report) {
             .unwrap_or_else(|| report.summary.clone()),
         // By steps or lines there is no rate per time: the sentence says what there is.
         Verdict::NoLeak | Verdict::Undecided if !report.logged.is_empty() && report.duration_s == 0.0 => report.summary.clone(),
+        // Nothing of it can be judged, for how long it may go on.
+        Verdict::Undecided if !report.logged.is_empty() && report.logged.iter().all(|one| one.verdict.is_none()) => {
+            report.summary.clone()
+        }
         Verdict::NoLeak => smallest_seen(report),
         // A snapshot is no time watched: what it takes, the sentence says.
         Verdict::Undecided if !report.snapshots.is_empty() => report.summary.clone(),
@@ -184,6 +188,7 @@ pub fn end_of_memory(page: &mut Page, report: &Report) {
         if let Some(place) = end.process.as_ref().filter(|process| process.rank.is_some()).and(place(end)) {
             page.labelled("where", &place);
         }
+        list(page, "proof", end.evidence.iter().cloned(), false);
         if let Some(why) = &end.why {
             page.labelled("why", why);
         }
@@ -191,7 +196,6 @@ pub fn end_of_memory(page: &mut Page, report: &Report) {
             let cause = end.cause.as_ref().map_or(String::new(), |cause| format!(" (`lowtide causes {cause}` has more)"));
             page.labelled("fix", &format!("{fix}{cause}"));
         }
-        list(page, "", end.evidence.iter().cloned(), false);
     }
     if ends.len() > SHORT_ENDS {
         page.labelled("", &format!("and {} more ends of this sort; JSON has them all", ends.len() - SHORT_ENDS));

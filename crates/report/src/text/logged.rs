@@ -62,6 +62,7 @@ fn word(one: &LoggedReport) -> String {
         },
         (Some(Verdict::NoLeak), None) => "level".to_owned(),
         (Some(_), None) => "not told yet".to_owned(),
+        (None, None) if one.points < LoggedReport::FEWEST => "too few to tell".to_owned(),
         (None, None) if one.what == "peak" => "a peak: not judged".to_owned(),
         (None, None) => "rising, explained".to_owned(),
     }

@@ -117,6 +117,14 @@ pub(super) fn find(line: &str, tokens: &[Token], named: &[Named], amounts: &mut 
             name = name_behind(line, tokens, behind.next);
             what = meaning(&name, true);
         }
+        // `Memory: 3.1 GB allocated, 4.0 GB reserved`.
+        if let Meaning::Memory(..) = what
+            && let Some(word) = further(line, tokens, behind.next)
+            && !words::words(&name).contains(&word.to_ascii_lowercase())
+        {
+            let longer = format!("{name} {word}");
+            (what, name) = (meaning(&longer, true), longer);
+        }
         let place = tokens[at].start;
         // `RAM: 3 GB free`.
         if let (Meaning::Memory(..), Some(why)) = (what, other_than_used(line, tokens, behind.next)) {
@@ -175,15 +183,24 @@ fn before_slash(line: &str, tokens: &[Token], slash: usize) -> bool {
     }
 }
 
-/// A word behind an amount that says that it is not in use, unless it is the name of the next number.
-fn other_than_used(line: &str, tokens: &[Token], next: usize) -> Option<&'static str> {
-    let word = tokens.get(next).filter(|token| token.sort == Sort::Word)?.text(line).to_ascii_lowercase();
+/// A word behind an amount that belongs to it, not to the next number.
+fn word_behind<'a>(line: &'a str, tokens: &[Token], next: usize) -> Option<&'a str> {
+    let word = tokens.get(next).filter(|token| token.sort == Sort::Word)?.text(line);
     let of_the_next = tokens
         .get(next + 1)
         .is_some_and(|token| token.is_mark(b":=") || matches!(token.sort, Sort::Number { .. } | Sort::Broken));
-    if of_the_next {
-        return None;
-    }
+    (!of_the_next).then_some(word)
+}
+
+/// A word behind an amount that says more of it than the name before it.
+fn further<'a>(line: &'a str, tokens: &[Token], next: usize) -> Option<&'a str> {
+    const MORE: [&str; 6] = ["allocated", "reserved", "cached", "peak", "max", "maximum"];
+    word_behind(line, tokens, next).filter(|word| MORE.contains(&word.to_ascii_lowercase().as_str()))
+}
+
+/// A word behind an amount that says that it is not in use.
+fn other_than_used(line: &str, tokens: &[Token], next: usize) -> Option<&'static str> {
+    let word = word_behind(line, tokens, next)?.to_ascii_lowercase();
     match word.as_str() {
         "free" | "available" | "avail" | "left" | "remaining" | "unused" => Some("what is left, not what is in use"),
         "total" | "capacity" | "installed" => Some("what there is, not what is in use"),
@@ -513,6 +530,9 @@ mod tests {
             ("{'loss': 0.5, 'ram_gb': 12.3}", "ram_gb", 12.3, 1e9),
             ("RAM used 12 GB free 3 GB", "RAM used", 12.0, 1e9),
             ("Mem usage: 1,234.5 MB", "Mem usage", 1234.5, 1e6),
+            ("Memory: 953.7MB reserved", "Memory reserved", 953.7, 1e6),
+            ("VRAM 3.1 GiB peak", "VRAM peak", 3.1, GIB),
+            ("RAM 12 GB reserved: 3", "RAM", 12.0, 1e9),
         ] {
             assert_eq!(amounts(line), [(name.to_owned(), value, factor)], "{line}");
         }

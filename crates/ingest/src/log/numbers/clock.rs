@@ -61,6 +61,7 @@ struct Forms {
     glog: Regex,
     short: Regex,
     bar: Regex,
+    bare_bar: Regex,
     day: Regex,
     top: Regex,
 }
@@ -76,6 +77,10 @@ static FORMS: LazyLock<Forms> = LazyLock::new(|| {
         day: form(r"^[MTWFS][a-z]{2} ([A-Z][a-z]{2}) +([0-9]{1,2}) ([0-9]{2}:[0-9]{2}:[0-9]{2}) (?:[A-Z]{2,5} )?([0-9]{4})"),
         top: form(r"^top - ([0-9]{2}:[0-9]{2}:[0-9]{2}) up"),
         bar: form(r"\[(?:([0-9]{1,4}):)?([0-9]{1,2}):([0-9]{2})<"),
+        // `8/8 3.1it/s 2.6s`, `3/8 1.2s/it 1:02<0:05`: Ultralytics' own.
+        bare_bar: form(
+            r" [0-9]+/[0-9]+ [0-9.]+(?:it/s|s/it) (?:(?:([0-9]{1,4}):)?([0-9]{1,2}):)?([0-9]{1,2}(?:\.[0-9])?)s?(?:<|$)",
+        ),
     }
 });
 
@@ -114,7 +119,7 @@ pub(super) fn time_in(line: &str) -> Option<f64> {
 
 /// The clock of a progress bar (tqdm, Rich).
 pub(super) fn elapsed(line: &str) -> Option<f64> {
-    let caps = FORMS.bar.captures(line)?;
+    let caps = FORMS.bar.captures(line).or_else(|| FORMS.bare_bar.captures(line.trim_end()))?;
     let part = |at: usize| caps.get(at).map_or(Some(0.0), |part| part.as_str().parse::<f64>().ok());
     Some(part(1)? * 3600.0 + part(2)? * 60.0 + part(3)?)
 }

@@ -12,6 +12,7 @@ mod forms;
 mod json;
 mod name;
 mod series;
+mod stages;
 mod tables;
 mod token;
 
@@ -33,13 +34,17 @@ pub(crate) use self::amounts::Unit;
 pub(crate) use self::clock::Moment;
 pub use self::name::{What, Whose};
 pub use self::series::{Axis, Series};
+pub use self::stages::{Stage, Stages};
 
 /// Series that are kept.
 const MOST_SERIES: usize = 192;
 /// Shapes of lines that a name is told apart by; beyond it all of the name are one series.
 const MOST_SHAPES: usize = 8;
-/// Series of fewer points are left out: the judge needs that many.
-const FEWEST: u64 = 8;
+/// Shapes of fewer points are not told apart: nobody judges so few.
+const FEWEST: u64 = lowtide_model::LoggedReport::FEWEST;
+/// Series of fewer points than this are left out: a number that is said once or twice is mostly a size of something. What JSON
+/// says by name is kept, for it may be the last values of a run.
+const FEWEST_TOLD: u64 = 3;
 /// Names that were passed over and are told.
 const MOST_PASSED: usize = 64;
 /// Writers whose clocks are kept.
@@ -47,10 +52,15 @@ const MOST_CLOCKS: usize = 256;
 /// The longest line that is read for numbers, bytes.
 const LONGEST: usize = 4096;
 
+/// The form of lines that are JSON objects.
+const JSON: &str = "JSON lines";
+
 /// A line without its prefix, for the forms.
 pub(super) struct Line<'a> {
     text: &'a str,
     tokens: &'a [Token],
+    /// What the card has, bytes, as the log said before.
+    card: Option<f64>,
 }
 
 /// Everything that was found so far.
@@ -65,11 +75,14 @@ pub(crate) struct Numbers {
     /// Amounts beyond the series that are kept.
     more: u64,
     named: Vec<Named>,
+    /// What a card has, bytes, where the log said.
+    card: Option<f64>,
+    stages: Stages,
 }
 
 /// What every line of interest has.
 static WORDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    let words = ["ram", "mem", "rss", "uss", "pss", "gpu", "cuda", "alloc", "reserved", "hbm", "swap", "resident"];
+    let words = ["ram", "mem", "rss", "uss", "pss", "gpu", "cuda", "alloc", "reserved", "hbm", "swap", "resident", "gb_free"];
     AhoCorasick::builder().ascii_case_insensitive(true).build(words).expect("a correct pattern")
 });
 /// What lines have that tell of an end: their numbers are of one request, or of one moment.
@@ -127,12 +140,17 @@ impl Numbers {
             return;
         }
         let text = String::from_utf8_lossy(bytes);
+        if self.stages.line(&text, number) {
+            self.clock(lane, source.time_s);
+            return;
+        }
+        self.card = forms::card(&text).or(self.card);
         let (mut amounts, mut passed) = (Vec::new(), Vec::new());
         let mut moment = Moment { line: number, ..Moment::default() };
         if json::read(&text, &self.named, &mut moment, &mut amounts, &mut passed) {
             moment.time_s = self.clock(lane, moment.time_s.or(source.time_s));
             let entity = Entity::of_writer(source);
-            amounts.iter().for_each(|amount| self.push(lane, "JSON lines", &entity, 1, amount, &moment));
+            amounts.iter().for_each(|amount| self.push(lane, JSON, &entity, 1, amount, &moment));
             passed.into_iter().for_each(|passed| self.pass(passed, number));
             return;
         }
@@ -140,7 +158,7 @@ impl Numbers {
         moment.time_s = self.clock(lane, source.time_s.or_else(|| clock::time_in(&text)));
         moment.elapsed_s = clock::elapsed(&text);
         clock::counts(&text, &tokens, &mut moment);
-        let line = Line { text: &text, tokens: &tokens };
+        let line = Line { text: &text, tokens: &tokens, card: self.card };
         let form = forms::read(&line, &mut amounts).unwrap_or_else(|| {
             amounts::find(&text, &tokens, &self.named, &mut amounts, &mut passed);
             forms::LINES
@@ -161,7 +179,7 @@ impl Numbers {
         let Ok(text) = std::str::from_utf8(bytes) else { return false };
         let Some(rows) = self.tables.entry(lane).or_default().line(text) else { return false };
         let time_s = self.clock(lane, rows.time_s.or(source.time_s));
-        let moment = Moment { line: number, time_s, step: rows.step, epoch: rows.epoch, ..Moment::default() };
+        let moment = Moment { line: number, time_s, elapsed_s: rows.elapsed_s, step: rows.step, epoch: rows.epoch };
         for (amount, entity) in &rows.amounts {
             self.push(lane, rows.form, entity, 1, amount, &moment);
         }
@@ -209,8 +227,8 @@ impl Numbers {
         }
     }
 
-    /// The series, those that came first in the log first, and what is to be said of the rest.
-    pub(crate) fn finish(mut self, said: &mut Vec<String>) -> Vec<Series> {
+    /// The series, those that came first in the log first, what stages of a run took, and what is to be said of the rest.
+    pub(crate) fn finish(mut self, said: &mut Vec<String>) -> (Vec<Series>, Vec<Stage>) {
         let mut all: Vec<Series> = Vec::new();
         for (whole, shapes) in std::mem::take(&mut self.shapes) {
             let Some(together) = self.series.remove(&whole) else { continue };
@@ -220,11 +238,12 @@ impl Numbers {
             let told: u64 = apart.iter().map(Growing::points).filter(|points| *points >= FEWEST).sum();
             let few = shapes.len() <= MOST_SHAPES && told * 10 >= together.points() * 9;
             let kept = if few { apart } else { vec![together] };
-            all.extend(kept.into_iter().filter(|one| one.points() >= FEWEST).map(|one| one.finish(whole.entity.clone())));
+            let fewest = if whole.form == JSON { 1 } else { FEWEST_TOLD };
+            all.extend(kept.into_iter().filter(|one| one.points() >= fewest).map(|one| one.finish(whole.entity.clone())));
         }
         all.sort_by(|a, b| (a.lines.0, &a.name, &a.entity).cmp(&(b.lines.0, &b.name, &b.entity)));
         self.say(said);
-        all
+        (all, self.stages.finish())
     }
 
     fn say(&self, said: &mut Vec<String>) {
@@ -260,7 +279,7 @@ impl Entity {
         // Points are no decimal ones there.
         let text = name.replace('.', " ");
         let tokens = token::cut(&text);
-        Self::of(&Line { text: &text, tokens: &tokens }, usize::MAX, &Source::default())
+        Self::of(&Line { text: &text, tokens: &tokens, card: None }, usize::MAX, &Source::default())
     }
 
     fn of(line: &Line<'_>, before: usize, source: &Source) -> Self {

@@ -1,10 +1,12 @@
 //! What known programs write of memory in their own way: a file each.
 
 mod deepspeed;
+mod fairseq;
 mod megatron;
 mod mmengine;
 mod psutil;
 mod torchvision;
+mod tracemalloc;
 
 use super::Line;
 use super::amounts::{Amount, Unit};
@@ -20,13 +22,20 @@ struct Form {
     read: fn(&Line<'_>, &mut Vec<Amount>),
 }
 
-const FORMS: [Form; 5] = [
+const FORMS: [Form; 7] = [
     Form { name: "psutil", read: psutil::read },
     Form { name: "DeepSpeed", read: deepspeed::read },
     Form { name: "Megatron-LM", read: megatron::read },
     Form { name: "mmengine", read: mmengine::read },
     Form { name: "torchvision", read: torchvision::read },
+    Form { name: "fairseq", read: fairseq::read },
+    Form { name: "TorchTracemalloc", read: tracemalloc::read },
 ];
+
+/// What a card has, bytes, where a line says it as one of them does.
+pub(super) fn card(text: &str) -> Option<f64> {
+    fairseq::card(text)
+}
 
 /// The amounts of a line by the first form that knows it, and that form's name.
 pub(super) fn read(line: &Line<'_>, amounts: &mut Vec<Amount>) -> Option<&'static str> {
@@ -70,9 +79,13 @@ mod tests {
     use super::*;
 
     pub(super) fn read(form: fn(&Line<'_>, &mut Vec<Amount>), text: &str) -> Vec<Amount> {
+        read_with(form, text, None)
+    }
+
+    pub(super) fn read_with(form: fn(&Line<'_>, &mut Vec<Amount>), text: &str, card: Option<f64>) -> Vec<Amount> {
         let tokens = token::cut(text);
         let mut amounts = Vec::new();
-        form(&Line { text, tokens: &tokens }, &mut amounts);
+        form(&Line { text, tokens: &tokens, card }, &mut amounts);
         amounts
     }
 }

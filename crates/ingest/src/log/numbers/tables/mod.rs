@@ -8,6 +8,7 @@ mod metrics_csv;
 mod nvidia_csv;
 mod nvidia_smi;
 mod ps;
+mod ultralytics;
 
 use super::Entity;
 use super::amounts::{Amount, Unit};
@@ -24,6 +25,7 @@ enum Open {
     Docker(docker_stats::Table),
     Kubectl(kubectl_top::Table),
     Metrics(metrics_csv::Table),
+    Ultralytics(ultralytics::Table),
 }
 
 /// What a line of a table holds.
@@ -33,6 +35,8 @@ pub(super) struct Rows {
     pub amounts: Vec<(Amount, Entity)>,
     /// The time in the line, seconds.
     pub time_s: Option<f64>,
+    /// The seconds of the line's progress bar.
+    pub elapsed_s: Option<f64>,
     /// The step in the line.
     pub step: Option<f64>,
     /// The epoch in the line.
@@ -64,6 +68,7 @@ impl Tables {
             Open::Docker(table) => ("docker stats", table.row(text, &mut rows)),
             Open::Kubectl(table) => ("kubectl top", table.row(text, &mut rows)),
             Open::Metrics(table) => ("CSV of metrics", table.row(text, &mut rows)),
+            Open::Ultralytics(table) => ("Ultralytics", table.row(text, &mut rows)),
         };
         rows.form = form;
         if !goes_on {
@@ -86,7 +91,8 @@ fn begin(text: &str) -> Option<Open> {
             .or_else(|| ps::begin(text).map(Open::Ps))
             .or_else(|| docker_stats::begin(text).map(Open::Docker))
             .or_else(|| kubectl_top::begin(text).map(Open::Kubectl))
-            .or_else(|| metrics_csv::begin(text).map(Open::Metrics)),
+            .or_else(|| metrics_csv::begin(text).map(Open::Metrics))
+            .or_else(|| ultralytics::begin(text).map(Open::Ultralytics)),
     }
 }
 
