@@ -389,10 +389,15 @@ fn ranks_in_a_mixed_order() {
         (0..4).map(|rank| filled(&of(rank), 50, "").lines().map(|line| format!("[rank{rank}]: {line}")).collect()).collect();
     for turn in 0..4_usize {
         let mut text = String::new();
-        for at in 0..pieces[0].len() {
-            for rank in 0..4_usize {
-                text.push_str(&pieces[(rank * 3 + turn) % 4][at]);
+        for at in 0.. {
+            let lines = (0..4_usize).filter_map(|rank| pieces[(rank * 3 + turn) % 4].get(at));
+            let before = text.len();
+            for line in lines {
+                text.push_str(line);
                 text.push_str(if turn % 2 == 0 { "\n" } else { "\r\n" });
+            }
+            if text.len() == before {
+                break;
             }
         }
         let incident = one(&text);
