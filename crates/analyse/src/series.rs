@@ -32,15 +32,30 @@ pub struct Track {
     pub threads: Pyramid,
     /// The last measurement.
     pub last: ProcSample,
-    /// The last measurement that had one, with the generation of the set of processes at that time.
-    rollup: Option<(Rollup, u64)>,
-    /// The same for private pages of processes that are too big for it.
-    private: Option<(u64, u64)>,
+    /// The last measurement of what it could have copied, with the generation of the set of processes at that time.
+    measured: Option<(Copied, u64)>,
     copied_bytes: f64,
     /// The share of its memory that is its own by PSS, as last read.
     share: Option<f64>,
     /// Anonymous plus shared memory when first seen.
     base: f64,
+}
+
+/// Anonymous bytes that rise when shared pages are copied: by PSS, or private ones of a process that is too big for that.
+#[derive(Clone, Copy, Debug)]
+enum Copied {
+    Pss(u64),
+    Private(u64),
+}
+
+impl Copied {
+    /// Bytes more than `before`; none where the two were measured in different ways.
+    fn since(self, before: Self) -> f64 {
+        match (self, before) {
+            (Self::Pss(now), Self::Pss(before)) | (Self::Private(now), Self::Private(before)) => now as f64 - before as f64,
+            _ => 0.0,
+        }
+    }
 }
 
 impl Track {
@@ -57,8 +72,7 @@ impl Track {
             fds: Pyramid::default(),
             threads: Pyramid::default(),
             last: *sample,
-            rollup: None,
-            private: None,
+            measured: None,
             copied_bytes: 0.0,
             share: None,
             base: own(sample),
@@ -76,30 +90,22 @@ impl Track {
             self.fds.push(t_s, f64::from(fds));
         }
         if let Some(rollup) = sample.rollup {
-            if let Some((before, at)) = self.rollup
-                && at == generation
-                && sharing
-            {
-                self.copied_bytes += rollup.pss_anon as f64 - before.pss_anon as f64;
-            }
-            if sharing {
-                self.copied.push(t_s, self.copied_bytes.max(0.0));
-            }
-            self.rollup = Some((rollup, generation));
+            self.copy(t_s, Copied::Pss(rollup.pss_anon), generation, sharing);
             self.share = Some(self.share_of(sample, rollup));
         } else if let Some(private) = sample.private_anon {
-            if let Some((before, at)) = self.private
-                && at == generation
-                && sharing
-            {
-                self.copied_bytes += private as f64 - before as f64;
-            }
-            if sharing {
-                self.copied.push(t_s, self.copied_bytes.max(0.0));
-            }
-            self.private = Some((private, generation));
+            self.copy(t_s, Copied::Private(private), generation, sharing);
             self.share = Some(self.share_by_private(sample, private, 0));
         }
+    }
+
+    /// What it copied since it was last measured the same way, unless processes came or went meanwhile.
+    fn copy(&mut self, t_s: f64, now: Copied, generation: u64, sharing: bool) {
+        if sharing {
+            let before = self.measured.filter(|(_, at)| *at == generation).map(|(before, _)| before);
+            self.copied_bytes += before.map_or(0.0, |before| now.since(before));
+            self.copied.push(t_s, self.copied_bytes.max(0.0));
+        }
+        self.measured = Some((now, generation));
     }
 
     /// The share of its memory that counts as its own. By private pages where those are known, with what a child shares
@@ -302,7 +308,7 @@ impl Store {
             // Of the children only: they take it with them when they go. Their parent's share rises as well while they
             // copy, and falls back when they end, at a moment that is not counted; in it that would add up for ever.
             if track.shares() {
-                copied = (copied.0 + track.copied_bytes, copied.1 || track.rollup.is_some());
+                copied = (copied.0 + track.copied_bytes, copied.1 || track.measured.is_some());
             }
             let role = track.process.role;
             groups.entry(role).or_default().add(sum);
