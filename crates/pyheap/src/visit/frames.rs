@@ -14,6 +14,9 @@ const BY_FRAME_OBJECT: u8 = 2;
 /// `FRAME_OWNED_BY_CSTACK`, and above.
 const BY_C: u8 = 3;
 
+/// The folder that the marks of a program under `lowtide run` are loaded from, within a path.
+const OURS: &str = "/_lowtide/";
+
 /// A frame: an object before 3.11, a struct after that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
@@ -41,6 +44,13 @@ impl Frame {
             code = 0;
         }
         Some(Self { address, code, previous })
+    }
+
+    /// Whether it runs code of lowtide's own marks: what such a frame holds is the program's, which has better names for it.
+    #[must_use]
+    pub fn is_ours(&self, read: Reader<'_>) -> bool {
+        let name = self.code.checked_add(read.layout.code_filename).and_then(|at| read.pointer(at));
+        self.code != 0 && name.and_then(|name| read.text(name)).is_some_and(|file| file.contains(OURS))
     }
 
     /// The locals that it keeps alive.

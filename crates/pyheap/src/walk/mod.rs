@@ -102,14 +102,19 @@ impl<'a> Walk<'a> {
                 self.root(entry.value, Root::Module { name: entry.key });
             }
         }
-        self.frames(|frame, sink| frame.locals(read, sink));
+        self.frames(false, |frame, sink| frame.locals(read, sink));
         self.drain();
     }
 
     /// What frames and threads hold without a name.
     fn unnamed(&mut self) {
         let read = self.read();
-        self.frames(|frame, sink| frame.rest(read, sink));
+        self.frames(false, |frame, sink| frame.rest(read, sink));
+        self.drain();
+        self.frames(true, |frame, sink| {
+            frame.locals(read, sink);
+            frame.rest(read, sink);
+        });
         self.drain();
         let threads = self.python.interpreters.iter().flat_map(|interpreter| &interpreter.threads);
         for (index, thread) in (0..).zip(threads) {
@@ -118,11 +123,13 @@ impl<'a> Walk<'a> {
         self.drain();
     }
 
-    fn frames(&mut self, visit: impl Fn(&crate::visit::Frame, &mut Edges)) {
+    /// The frames of all threads: the program's, or those of our marks.
+    fn frames(&mut self, ours: bool, visit: impl Fn(&crate::visit::Frame, &mut Edges)) {
+        let read = self.read();
         let threads = self.python.interpreters.iter().flat_map(|interpreter| &interpreter.threads);
         for (index, thread) in (0..).zip(threads) {
             // The outermost first: `trainer` of main() says more than `self` of whatever runs at the moment.
-            for frame in thread.frames.iter().rev() {
+            for frame in thread.frames.iter().rev().filter(|frame| frame.is_ours(read) == ours) {
                 let mut edges = Edges::default();
                 visit(frame, &mut edges);
                 for (target, label, is_guess) in edges.0 {
