@@ -238,8 +238,12 @@ impl Analyser {
 
     /// Seconds still to watch where "no leak" would say too little.
     fn too_coarse(&self, assessment: &Assessment, detectable: Option<f64>) -> Option<f64> {
-        let (judged, rate) = assessment.watched().zip(detectable)?;
-        crate::coarse::more_s(rate, judged.peak, judged.until_s - judged.since_s)
+        let judged = assessment.watched()?;
+        let span_s = judged.until_s - judged.since_s;
+        match detectable {
+            Some(rate) => crate::coarse::more_s(rate, judged.peak, span_s),
+            None => crate::coarse::more_to_know_s(judged.excursions.longest_s, span_s),
+        }
     }
 
     fn cost_report(&self) -> CostReport {

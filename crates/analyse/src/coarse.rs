@@ -18,6 +18,13 @@ pub fn more_s(detectable: f64, peak: f64, span_s: f64) -> Option<f64> {
     (detectable > must_show).then(|| (span_s.max(CLAIM_S) * ((detectable / must_show).powf(2.0 / 3.0) - 1.0)).clamp(1.0, 3600.0))
 }
 
+/// The same where too few low tides were seen to know what would have shown: memory came back to where it was, once or
+/// twice. `longest_s`: the longest excursion from the low-water line; `None` where there were none, so that all of it is known.
+pub fn more_to_know_s(longest_s: f64, span_s: f64) -> Option<f64> {
+    let needed_s = crate::judge::few_tides_s(longest_s).max(CLAIM_S);
+    (longest_s > 0.0 && needed_s > span_s).then(|| (needed_s - span_s).clamp(1.0, 3600.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,5 +44,13 @@ mod tests {
         let more = more_s(123.0 * MIB_A_MINUTE, 400e6, 45.0).expect("too coarse");
         assert!((45.0..60.0).contains(&more), "{more}");
         assert_eq!(more_s(f64::INFINITY, 400e6, 45.0), Some(3600.0));
+    }
+
+    #[test]
+    fn two_low_tides_do_not_tell_what_would_have_shown() {
+        let more = more_to_know_s(32.0, 44.0).expect("too few");
+        assert!(more > 2.0 * 44.0, "{more}");
+        assert_eq!(more_to_know_s(2.0, 3600.0), None);
+        assert_eq!(more_to_know_s(0.0, 10.0), None);
     }
 }

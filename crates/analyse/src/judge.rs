@@ -275,6 +275,11 @@ fn growing(judged: &mut Judged, trend: &Trend, fine: &[(f64, f64)], hinge: Optio
     judged.more_s = 0.0;
 }
 
+/// Seconds in which there are enough low tides between excursions of up to `longest_s`.
+pub(crate) fn few_tides_s(longest_s: f64) -> f64 {
+    FEWEST as f64 * 1.3 * longest_s
+}
+
 /// Where excursions are so long that there are too few low tides for a trend, one thing can still be seen: that
 /// it came back down to where it was.
 fn few_tides(judged: &mut Judged, stretch: &[Window], ask: Ask) {
@@ -288,7 +293,7 @@ fn few_tides(judged: &mut Judged, stretch: &[Window], ask: Ask) {
         judged.ci95 = [0.0, 2.0 * (ask.least + (late - early).max(0.0)) / span];
         judged.outcome = Outcome::Flat;
     } else {
-        let needed = (FEWEST as f64 * 1.3 * judged.excursions.longest_s).max(1.5 * span);
+        let needed = few_tides_s(judged.excursions.longest_s).max(1.5 * span);
         unclear(judged, "it swings too much, or too slowly, for the time watched", (needed - span).max(5.0));
     }
 }
