@@ -4,7 +4,7 @@
 //! where what grew between two looks is of the size of that growth. Where that is something that its source limits, the growth is no
 //! more than likely a leak.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use lowtide_model::{
     AllocatedGrown, BudgetAt, BudgetReport, Bytes, Finding, Grown, Holder, HolderGrown, Kind, LineGrown, Look, ObjectGrown,
@@ -16,6 +16,8 @@ use crate::growth::Series;
 
 /// The most processes whose looks are kept.
 const MOST: usize = 256;
+/// Budgets that are kept for comparisons: a watch of weeks takes more looks than anyone asks for.
+const MOMENTS: usize = 512;
 /// The least share of the measured growth that a holder has to explain. Pages were seen to grow up to 3.5 times as fast as
 /// the objects on them, at default settings of malloc.
 const MATERIAL: f64 = 0.25;
@@ -41,6 +43,8 @@ pub struct Looks {
     devices: BTreeMap<ProcId, (f64, Vec<OnDevice>)>,
     /// What memory was for, by process and phase: the newest of low tides, else that with the most.
     budgets: BTreeMap<(ProcId, String), (f64, BudgetAt)>,
+    /// The newest of all of them, in the order of time: at most [`MOMENTS`].
+    moments: VecDeque<(ProcId, f64, BudgetAt)>,
     /// How many there were.
     count: u64,
     /// How long they held processes up, all together, microseconds.
@@ -69,6 +73,10 @@ impl Looks {
             self.devices.insert(look.id, (look.t_s, look.devices.clone()));
         }
         if let Some(budget) = &look.budget {
+            if self.moments.len() == MOMENTS {
+                self.moments.pop_front();
+            }
+            self.moments.push_back((look.id, look.t_s, budget.clone()));
             let known = self.budgets.get(&(look.id, budget.phase.clone()));
             if budget.phase.is_empty() || known.is_none_or(|(_, known)| known.total < budget.total) {
                 self.budgets.insert((look.id, budget.phase.clone()), (look.t_s, budget.clone()));
@@ -97,6 +105,11 @@ impl Looks {
             BudgetReport { id: *id, pid, rank, phase, t_s: *t_s, bytes: budget.total, most_bytes, parts }
         };
         self.budgets.iter().map(row).collect()
+    }
+
+    /// What memory was for the last times that it was looked into, in the order of time: the process, seconds, the parts.
+    pub fn moments(&self) -> impl Iterator<Item = &(ProcId, f64, BudgetAt)> {
+        self.moments.iter()
     }
 
     /// How many looks there were.

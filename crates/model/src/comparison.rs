@@ -35,6 +35,8 @@ pub enum Quantity {
     Spike,
     /// Seconds for a step.
     StepTime,
+    /// What one part of a process's memory is for, where processes were looked into.
+    Budget,
 }
 
 /// The unit of a row's values.
@@ -66,8 +68,10 @@ pub struct ComparedRow {
     pub unit: Unit,
     /// Of which role, by the schema's names; `None` for the whole tree.
     pub role: Option<String>,
-    /// In which phase; `None` for the whole run.
+    /// In which phase; `None` for the whole run. Of a budget: near whose peak; `None` at rest.
     pub phase: Option<String>,
+    /// Of a budget: which part of it (`parameters`, `batches in DataLoaders`), or `all`.
+    pub part: Option<String>,
     /// Before; `None` where it could not be told.
     pub before: Option<Measured>,
     /// After; `None` where it could not be told.
@@ -119,13 +123,15 @@ pub struct Comparison {
     pub summary: String,
     /// What it costs in time, in one sentence.
     pub price: String,
+    /// What of the budget differs most, in one sentence; `None` where what memory is for is not known on both sides.
+    pub budget: Option<String>,
     /// How far the runs were compared.
     pub matched: Matched,
     /// The runs before.
     pub before: Vec<ComparedRun>,
     /// The runs after.
     pub after: Vec<ComparedRun>,
-    /// The whole tree first, then roles, then phases.
+    /// The whole tree first, then roles, then phases, then what memory is for.
     pub rows: Vec<ComparedRow>,
     /// What a reader should know before trusting it.
     pub notes: Vec<String>,

@@ -28,32 +28,29 @@ pub fn compare_text(comparison: &Comparison, options: &TextOptions) -> String {
     let (first, rest) = comparison.summary.split_at(end);
     page.paragraph((style, first.to_owned()), GUTTER, &[(style, rest.trim_start().to_owned())]);
     page.labelled("price", &comparison.price);
+    if let Some(budget) = &comparison.budget {
+        page.labelled("for", budget);
+    }
     for (label, runs) in [("before", &comparison.before), ("after", &comparison.after)] {
         for run in runs {
             page.labelled(label, &format!("{}: {}", run.file, about(run)));
         }
     }
+    let shown = |row: &&ComparedRow| options.verbose || row.role.is_none() && row.phase.is_none() || row.differs == Some(true);
+    let (budget, other): (Vec<_>, Vec<_>) =
+        comparison.rows.iter().filter(shown).partition(|row: &&ComparedRow| row.quantity == Quantity::Budget);
     page.blank();
-    let columns = [
-        Column::text("", 20, 0),
-        Column::number("before", 0),
-        Column::number("after", 0),
-        Column::number("difference", 0),
-        Column::number("95 % interval", 1),
-        Column::number("would have been seen", 3),
-        Column::text("", 7, 2),
-    ];
-    let rows: Vec<Row> = comparison
-        .rows
-        .iter()
-        .filter(|row| options.verbose || row.role.is_none() && row.phase.is_none() || row.differs == Some(true))
-        .map(|row| Row { style: if row.differs == Some(true) { Style::Bold } else { Style::Plain }, cells: cells(row) })
-        .collect();
-    table::write(&mut page, &columns, &rows);
-    if rows.len() < comparison.rows.len() {
+    rows_of(&mut page, "", other.iter().map(|row| (name(row), *row)));
+    // A table for each moment: what it is called is longer than what its parts are.
+    for moment in budget.chunk_by(|a, b| budget_moment(a) == budget_moment(b)) {
+        page.blank();
+        rows_of(&mut page, &budget_moment(moment[0]), moment.iter().map(|row| (budget_part(row), *row)));
+    }
+    let shown = budget.len() + other.len();
+    if shown < comparison.rows.len() {
         let text = format!(
-            "{} more rows of roles and phases, none of which is known to differ: --verbose",
-            comparison.rows.len() - rows.len()
+            "{} more rows of roles, phases and what memory is for, none of which is known to differ: --verbose",
+            comparison.rows.len() - shown
         );
         page.remark(text);
     }
@@ -63,11 +60,32 @@ pub fn compare_text(comparison: &Comparison, options: &TextOptions) -> String {
     page.finish()
 }
 
+fn rows_of<'a>(page: &mut Page, title: &str, rows: impl Iterator<Item = (String, &'a ComparedRow)>) {
+    let columns = [
+        Column::text(title, 20, 0),
+        Column::number("before", 0),
+        Column::number("after", 0),
+        Column::number("difference", 0),
+        Column::number("95 % interval", 1),
+        Column::number("would have been seen", 3),
+        Column::text("", 7, 2),
+    ];
+    let row = |(name, row): (String, &ComparedRow)| {
+        let mut cells = cells(row);
+        cells[0] = name;
+        Row { style: if row.differs == Some(true) { Style::Bold } else { Style::Plain }, cells }
+    };
+    table::write(page, &columns, &rows.map(row).collect::<Vec<_>>());
+}
+
 /// The comparison as Markdown.
 #[must_use]
 pub fn compare_markdown(comparison: &Comparison) -> String {
     let mut out =
         format!("**lowtide compare: {}**\n\n{}\n\n", markdown::plain(&comparison.summary), markdown::plain(&comparison.price));
+    if let Some(budget) = &comparison.budget {
+        out.push_str(&format!("What memory is for: {}\n\n", markdown::plain(budget)));
+    }
     let runs = [("before", &comparison.before), ("after", &comparison.after)];
     let lines = runs.into_iter().flat_map(|(side, runs)| runs.iter().map(move |run| (side, run)));
     out.push_str(&markdown::table(
@@ -128,9 +146,20 @@ fn name(row: &ComparedRow) -> String {
         (Quantity::Peak, _) => "peak",
         (Quantity::Spike, _) => "spike",
         (Quantity::StepTime, _) => "time per step",
+        (Quantity::Budget, _) => return format!("{}: {}", budget_moment(row), budget_part(row)),
     };
     let whose = row.role.as_deref().map(|role| role.replace('_', " ")).or_else(|| row.phase.clone());
     whose.map_or_else(|| quantity.to_owned(), |whose| format!("{whose}: {quantity}"))
+}
+
+/// `trainer at rest`, `trainer near the peak of train`.
+fn budget_moment(row: &ComparedRow) -> String {
+    let whose = row.role.as_deref().unwrap_or_default().replace('_', " ");
+    row.phase.as_ref().map_or_else(|| format!("{whose} at rest"), |phase| format!("{whose} near the peak of {phase}"))
+}
+
+fn budget_part(row: &ComparedRow) -> String {
+    row.part.clone().unwrap_or_default()
 }
 
 fn amount(unit: Unit, value: f64) -> String {

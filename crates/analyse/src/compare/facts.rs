@@ -2,6 +2,7 @@
 
 use lowtide_model::{Cycle, Kind, PhaseReport, ProcId, Report, Role, Signal, Verdict};
 
+use super::budget::Told;
 use super::estimate::Estimate;
 use crate::analyser::Analyser;
 use crate::blocks::block_minima;
@@ -26,6 +27,8 @@ pub struct Facts {
     pub(super) steps: Vec<Window>,
     /// Its phases, those of the process with the most steps.
     pub(super) phases: Vec<PhaseReport>,
+    /// What memory was for each time that a process was looked into.
+    pub(super) told: Vec<Told>,
     /// What its numbers are.
     pub(super) signal: Signal,
     first_s: f64,
@@ -79,11 +82,16 @@ impl Facts {
         let tree = (store.tree.most > 0).then(|| part(None, &store.tree));
         let held = |role: Role| role != Role::Outside && store.tracks.values().any(|t| t.process.role == role);
         let roles = store.roles.iter().filter(|(role, _)| held(**role)).map(|(role, group)| part(Some(*role), group));
+        let told = run.looks().moments().filter_map(|(id, t_s, budget)| {
+            let role = store.tracks.get(id)?.process.role;
+            Some(Told { process: *id, role, t_s: *t_s, budget: budget.clone() })
+        });
         let leading: Option<ProcId> = report.progress.iter().max_by_key(|progress| progress.steps).map(|progress| progress.id);
         Self {
             parts: tree.into_iter().chain(roles).collect(),
             steps: leader.map_or_else(Vec::new, |line| line.steps_by_time().to_vec()),
             phases: report.phases.iter().filter(|phase| Some(phase.id) == leading).cloned().collect(),
+            told: told.collect(),
             file: file.to_owned(),
             signal: run.signal(),
             first_s: run.last_s() - report.duration_s,
@@ -119,6 +127,15 @@ impl Facts {
         }
         let at = self.steps.partition_point(|window| window.last < until);
         self.steps.get(at).map_or(self.last_s, |window| window.end_s)
+    }
+
+    /// How far into the run a time is: steps taken, or seconds since the first measurement.
+    pub(super) fn far(&self, t_s: f64, by_step: bool) -> f64 {
+        if !by_step {
+            return t_s - self.first_s;
+        }
+        let at = self.steps.partition_point(|window| window.end_s <= t_s);
+        at.checked_sub(1).and_then(|at| self.steps.get(at)).map_or(0.0, |window| window.last)
     }
 
     /// Seconds a step up to a time, with the interval that a line through the steps has: a stall that lasts is no noise of

@@ -3,8 +3,10 @@
 //! What each run says of itself stands in its [`Facts`]. How long a run was must not make a difference: growth is a rate; floor,
 //! peak and spike of what grows are taken up to the same step, or second where steps are not known on both sides (`rows`). A difference
 //! counts where it is larger than what the runs' own noise allows and what two runs of one program differ by
-//! (`estimate`), and large enough to be worth a word; three of them make the sentence (`sentence`).
+//! (`estimate`), and large enough to be worth a word; three of them make the sentence (`sentence`). Where processes were looked into,
+//! what memory is for is compared, too (`budget`).
 
+mod budget;
 mod estimate;
 mod facts;
 mod notes;
@@ -19,17 +21,20 @@ pub use facts::Facts;
 #[must_use]
 pub fn compare(before: &[Facts], after: &[Facts]) -> Comparison {
     let matched = matched(before, after);
-    let table = rows::Table::of(before, after, matched);
+    let mut table = rows::Table::of(before, after, matched);
+    let budget = budget::of([before, after], &table.growth);
+    table.rows.extend(budget.rows);
     let (outcome, summary) = sentence::of(before, after, &table);
     Comparison {
         schema: COMPARISON_SCHEMA,
         outcome,
         summary,
         price: sentence::price(&table),
+        budget: budget.sentence,
         matched,
         before: before.iter().map(run).collect(),
         after: after.iter().map(run).collect(),
-        notes: notes::of(before, after, matched),
+        notes: notes::of(before, after, matched).into_iter().chain(budget.notes).collect(),
         rows: table.rows,
     }
 }

@@ -28,11 +28,11 @@ pub(super) struct Compared {
 
 /// What two runs of one program on one machine differ by, as a standard deviation, where one run a side cannot tell: a share of
 /// the value, and an amount. Set so that `zoo/compare.py pairs` finds no difference between the runs of one program.
-struct Usual {
-    share: f64,
-    amount: f64,
+pub(super) struct Usual {
+    pub share: f64,
+    pub amount: f64,
     /// The least that is worth a word: a share of the value before, and an amount.
-    least: (f64, f64),
+    pub least: (f64, f64),
 }
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -44,7 +44,7 @@ const USUAL_PEAK: Usual = Usual { share: 0.015, amount: 2.0 * MIB, least: (0.01,
 const USUAL_TIME: Usual = Usual { share: 0.0, amount: f64::INFINITY, least: (0.01, 0.0) };
 
 impl Compared {
-    fn of(quantity: Quantity, unit: Unit, runs: [Vec<Option<Estimate>>; 2], usual: &Usual, least: f64) -> Self {
+    pub(super) fn of(quantity: Quantity, unit: Unit, runs: [Vec<Option<Estimate>>; 2], usual: &Usual, least: f64) -> Self {
         let [before, after] = runs.map(Side::of);
         let difference = before.zip(after).map(|(before, after)| {
             let least = least.max(usual.least.1).max(usual.least.0 * before.mean.abs());
@@ -58,12 +58,13 @@ impl Compared {
         self.difference.filter(|difference| difference.differs(sure) == Some(true)).map(|difference| difference.value)
     }
 
-    fn row(&self, role: Option<Role>, phase: Option<&str>, sure: Sure) -> ComparedRow {
+    pub(super) fn row(&self, role: Option<Role>, phase: Option<&str>, sure: Sure) -> ComparedRow {
         ComparedRow {
             quantity: self.quantity,
             unit: self.unit,
             role: role.map(|role| role.schema_name().to_owned()),
             phase: phase.map(str::to_owned),
+            part: None,
             before: self.before.map(|side| side.measured()),
             after: self.after.map(|side| side.measured()),
             difference: self.difference.map(|difference| difference.measured()),

@@ -1,5 +1,6 @@
 use lowtide_model::{
-    Change, Event, Mark, MarkKind, Mode, ProcId, ProcSample, Process, Quantity, Role, RunInfo, Scope, ScopeMark, Signal, Tick,
+    BudgetAt, Change, ComparedRow, Event, Look, Mark, MarkKind, Mode, PartOfBudget, ProcId, ProcSample, Process, Quantity, Role,
+    RunInfo, Scope, ScopeMark, Signal, Tick,
 };
 
 use super::*;
@@ -248,4 +249,67 @@ fn what_cannot_be_compared_is_said_and_nothing_is_claimed() {
     assert_eq!(comparison.outcome, Change::NoDifference, "{}", comparison.summary);
     assert!(comparison.notes.iter().any(|note| note.contains("watched too short")), "{:?}", comparison.notes);
     assert!(comparison.notes.iter().any(|note| note.contains("is still running")), "{:?}", comparison.notes);
+}
+
+/// The run's facts, where it was looked into at these times: parameters that stay, and a cache that has so many MiB by then.
+fn looked_into(program: Program, at_s: &[f64], cache: impl Fn(f64) -> f64) -> Facts {
+    let mut events = program.events();
+    for t_s in at_s.iter().copied() {
+        let part = |name: &str, mib: f64| PartOfBudget { name: name.to_owned(), bytes: (mib * MIB) as u64 };
+        let parts = vec![part("parameters", 100.0), part("caches", cache(t_s))];
+        let total = parts.iter().map(|part| part.bytes).sum();
+        let look = Look {
+            t_s,
+            id: ProcId(0),
+            copied: false,
+            pause_us: 1000,
+            objects: 0,
+            grown: None,
+            budget: Some(BudgetAt { total, parts, ..BudgetAt::default() }),
+            allocated: Vec::new(),
+            devices: Vec::new(),
+        };
+        let at = events.iter().position(|event| matches!(event, Event::Tick(tick) if tick.t_s > t_s)).unwrap_or(events.len());
+        events.insert(at, Event::Look(look));
+    }
+    let mut run = Analyser::new();
+    events.iter().for_each(|event| run.push(event));
+    Facts::of(&run, run.report(), "made-up")
+}
+
+fn part<'a>(comparison: &'a Comparison, name: &str) -> &'a ComparedRow {
+    let found = |row: &&ComparedRow| row.quantity == Quantity::Budget && row.part.as_deref() == Some(name);
+    comparison.rows.iter().find(found).expect("a row of the budget")
+}
+
+#[test]
+fn what_memory_is_for_is_compared_by_part() {
+    let before = looked_into(HEALTHY, &[60.0, 120.0, 180.0], |_| 150.0);
+    let after = looked_into(Program { seed: 2, ..HEALTHY }, &[60.0, 120.0, 180.0], |_| 20.0);
+    let comparison = compare(&[before], &[after]);
+    assert_eq!(part(&comparison, "caches").differs, Some(true), "{:?}", part(&comparison, "caches"));
+    assert_eq!(part(&comparison, "parameters").differs, Some(false));
+    assert_eq!(part(&comparison, "all").differs, Some(true));
+    let said = comparison.budget.expect("a sentence");
+    assert_eq!(said, "trainer at rest: 130 MiB less for caches");
+}
+
+#[test]
+fn looks_at_different_times_of_a_leak_are_no_difference() {
+    let leak = Program { leak: 0.5, ..HEALTHY };
+    let cache = |t_s: f64| 0.5 * t_s;
+    let comparison = compare(&[looked_into(leak, &[60.0], cache)], &[looked_into(Program { seed: 2, ..leak }, &[200.0], cache)]);
+    assert_ne!(part(&comparison, "caches").differs, Some(true), "{:?}", part(&comparison, "caches"));
+    assert!(comparison.notes.iter().any(|note| note.contains("was looked at after")), "{:?}", comparison.notes);
+    // Where one of several looks came as early, that one counts.
+    let often = looked_into(Program { seed: 2, ..leak }, &[60.0, 200.0], cache);
+    let comparison = compare(&[looked_into(leak, &[60.0], cache)], &[often]);
+    assert_eq!(part(&comparison, "caches").after.map(|after| (after.value / MIB).round()), Some(30.0));
+}
+
+#[test]
+fn a_budget_of_one_side_is_no_budget() {
+    let comparison = compare(&[looked_into(HEALTHY, &[60.0], |_| 10.0)], &[HEALTHY.facts()]);
+    assert!(comparison.budget.is_none() && comparison.rows.iter().all(|row| row.quantity != Quantity::Budget));
+    assert!(comparison.notes.iter().any(|note| note.contains("only looked at before")), "{:?}", comparison.notes);
 }

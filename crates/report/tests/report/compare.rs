@@ -26,6 +26,7 @@ fn comparison() -> Comparison {
         unit: Unit::BytesPerStep,
         role: None,
         phase: None,
+        part: None,
         before: measured(4096.0),
         after: measured(0.0),
         difference: measured(-4096.0),
@@ -40,15 +41,23 @@ fn comparison() -> Comparison {
         smallest_seen: None,
         ..row.clone()
     };
+    let budget = ComparedRow {
+        quantity: Quantity::Budget,
+        unit: Unit::Bytes,
+        role: Some("trainer".to_owned()),
+        part: Some(HOSTILE.to_owned()),
+        ..row.clone()
+    };
     Comparison {
         schema: COMPARISON_SCHEMA,
         outcome: Change::Fixed,
         summary: "fixed: the leak of 4 KiB per step is gone".to_owned(),
         price: "time per step: not known on both sides".to_owned(),
+        budget: Some(format!("trainer at rest: 4 KiB less for {HOSTILE}")),
         matched: Matched { by: "step", until: Some(100.0) },
         before: vec![run.clone()],
         after: vec![run],
-        rows: vec![row, unknown],
+        rows: vec![row, unknown, budget],
         notes: vec![format!("before: {HOSTILE} breaks off")],
     }
 }
@@ -79,5 +88,5 @@ fn nothing_foreign_is_markup_or_control() {
     }
     let bars = |line: &str| line.replace("\\|", "").matches('|').count();
     let tables: Vec<usize> = markdown.lines().filter(|line| line.starts_with('|')).map(bars).collect();
-    assert_eq!(tables, [5, 5, 5, 5, 8, 8, 8, 8], "{markdown}");
+    assert_eq!(tables, [5, 5, 5, 5, 8, 8, 8, 8, 8], "{markdown}");
 }
