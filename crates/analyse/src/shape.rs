@@ -181,13 +181,14 @@ pub fn one_step(points: &[(f64, f64)], quantum: f64) -> bool {
     line > allowance && step <= line
 }
 
-struct Regression {
+/// A line by least squares, and the sum of the squared distances from it.
+pub(crate) struct Regression {
     slope: f64,
     intercept: f64,
-    squares: f64,
+    pub squares: f64,
 }
 
-fn regress(points: impl Iterator<Item = (f64, f64)> + Clone) -> Regression {
+pub(crate) fn regress(points: impl Iterator<Item = (f64, f64)> + Clone) -> Regression {
     let (mut n, mut sum_x, mut sum_y) = (0.0, 0.0, 0.0);
     for (x, y) in points.clone() {
         n += 1.0;

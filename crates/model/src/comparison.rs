@@ -84,6 +84,14 @@ pub struct ComparedRow {
     pub smallest_seen: Option<f64>,
 }
 
+/// When it is that a row of the budget is about: `trainer at rest`, `trainer near the peak of train`. `role`: by the schema's
+/// names; `phase`: near whose peak, `None` at rest.
+#[must_use]
+pub fn budget_moment(role: &str, phase: Option<&str>) -> String {
+    let role = role.replace('_', " ");
+    phase.map_or_else(|| format!("{role} at rest"), |phase| format!("{role} near the peak of {phase}"))
+}
+
 /// One of the runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedRun {

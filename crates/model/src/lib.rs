@@ -23,7 +23,9 @@ mod tick;
 
 pub use bytes::{Bytes, ParseBytesError, Rate};
 pub use civil::civil;
-pub use comparison::{COMPARISON_SCHEMA, Change, ComparedRow, ComparedRun, Comparison, Matched, Measured, Quantity, Unit};
+pub use comparison::{
+    COMPARISON_SCHEMA, Change, ComparedRow, ComparedRun, Comparison, Matched, Measured, Quantity, Unit, budget_moment,
+};
 pub use event::{Event, ExitStatus, Mode, Note, NoteKind, Notice, RunEnd, RunInfo, Signal, WatchCost};
 pub use gpu::{Gpu, GpuDriver, GpuId, GpuSample, GpuUser, GpuUserId, GpuUserSample};
 pub use logged::LoggedReport;

@@ -1,6 +1,6 @@
 //! Two runs side by side: text for people, JSON for programs, Markdown for an issue or a pull request.
 
-use lowtide_model::{Bytes, Change, ComparedRow, ComparedRun, Comparison, Measured, Quantity, Seconds, Unit};
+use lowtide_model::{Bytes, Change, ComparedRow, ComparedRun, Comparison, Measured, Quantity, Seconds, Unit, budget_moment};
 
 use crate::TextOptions;
 use crate::markdown::pieces as markdown;
@@ -42,9 +42,9 @@ pub fn compare_text(comparison: &Comparison, options: &TextOptions) -> String {
     page.blank();
     rows_of(&mut page, "", other.iter().map(|row| (name(row), *row)));
     // A table for each moment: what it is called is longer than what its parts are.
-    for moment in budget.chunk_by(|a, b| budget_moment(a) == budget_moment(b)) {
+    for rows in budget.chunk_by(|a, b| moment(a) == moment(b)) {
         page.blank();
-        rows_of(&mut page, &budget_moment(moment[0]), moment.iter().map(|row| (budget_part(row), *row)));
+        rows_of(&mut page, &moment(rows[0]), rows.iter().map(|row| (budget_part(row), *row)));
     }
     let shown = budget.len() + other.len();
     if shown < comparison.rows.len() {
@@ -70,10 +70,9 @@ fn rows_of<'a>(page: &mut Page, title: &str, rows: impl Iterator<Item = (String,
         Column::number("would have been seen", 3),
         Column::text("", 7, 2),
     ];
-    let row = |(name, row): (String, &ComparedRow)| {
-        let mut cells = cells(row);
-        cells[0] = name;
-        Row { style: if row.differs == Some(true) { Style::Bold } else { Style::Plain }, cells }
+    let row = |(name, row): (String, &ComparedRow)| Row {
+        style: if row.differs == Some(true) { Style::Bold } else { Style::Plain },
+        cells: cells(name, row),
     };
     table::write(page, &columns, &rows.map(row).collect::<Vec<_>>());
 }
@@ -95,11 +94,7 @@ pub fn compare_markdown(comparison: &Comparison) -> String {
     out.push('\n');
     out.push_str(&markdown::table(
         &["", ">before", ">after", ">difference", ">95 % interval", ">would have been seen", ""],
-        comparison.rows.iter().map(|row| {
-            let mut cells = cells(row);
-            cells[0] = markdown::plain(&cells[0]);
-            cells
-        }),
+        comparison.rows.iter().map(|row| cells(markdown::plain(&name(row)), row)),
     ));
     for note in &comparison.notes {
         out.push_str(&format!("\n- {}", markdown::plain(note)));
@@ -118,13 +113,13 @@ fn about(run: &ComparedRun) -> String {
     format!("{verdict}; {}{steps}{ended}", Seconds(run.duration_s))
 }
 
-fn cells(row: &ComparedRow) -> Vec<String> {
+fn cells(name: String, row: &ComparedRow) -> Vec<String> {
     let dash = || "-".to_owned();
     let value = |measured: Option<Measured>| measured.map_or_else(dash, |measured| amount(row.unit, measured.value));
     let signed = |value: f64| if value > 0.0 { format!("+{}", amount(row.unit, value)) } else { amount(row.unit, value) };
     let interval = row.difference.and_then(|difference| difference.ci95);
     vec![
-        name(row),
+        name,
         value(row.before),
         value(row.after),
         row.difference.map_or_else(dash, |difference| signed(difference.value)),
@@ -146,16 +141,14 @@ fn name(row: &ComparedRow) -> String {
         (Quantity::Peak, _) => "peak",
         (Quantity::Spike, _) => "spike",
         (Quantity::StepTime, _) => "time per step",
-        (Quantity::Budget, _) => return format!("{}: {}", budget_moment(row), budget_part(row)),
+        (Quantity::Budget, _) => return format!("{}: {}", moment(row), budget_part(row)),
     };
     let whose = row.role.as_deref().map(|role| role.replace('_', " ")).or_else(|| row.phase.clone());
     whose.map_or_else(|| quantity.to_owned(), |whose| format!("{whose}: {quantity}"))
 }
 
-/// `trainer at rest`, `trainer near the peak of train`.
-fn budget_moment(row: &ComparedRow) -> String {
-    let whose = row.role.as_deref().unwrap_or_default().replace('_', " ");
-    row.phase.as_ref().map_or_else(|| format!("{whose} at rest"), |phase| format!("{whose} near the peak of {phase}"))
+fn moment(row: &ComparedRow) -> String {
+    budget_moment(row.role.as_deref().unwrap_or_default(), row.phase.as_deref())
 }
 
 fn budget_part(row: &ComparedRow) -> String {

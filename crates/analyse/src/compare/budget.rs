@@ -5,11 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use lowtide_model::{BudgetAt, Bytes, ComparedRow, ProcId, Quantity, Role, Unit};
+use lowtide_model::{BudgetAt, Bytes, ComparedRow, ProcId, Quantity, Role, Unit, budget_moment};
 
-use super::estimate::{Estimate, ROW};
+use super::estimate::{Estimate, ROW, Side};
 use super::facts::Facts;
 use super::rows::{Compared, Usual};
+use crate::shape::regress;
 
 /// A look into a process that told what its memory is for.
 #[derive(Clone, Debug)]
@@ -147,7 +148,7 @@ impl<'a> Moment<'a> {
     }
 
     fn row(&self, key: &Key, name: &str, part: &dyn Fn(&BudgetAt) -> u64) -> ComparedRow {
-        let side = |side: &Vec<Vec<Seen>>| side.iter().map(|run| Some(estimate(run, part))).collect();
+        let side = |side: &Vec<Vec<Seen>>| side.iter().map(|run| estimate(run, part)).collect();
         let values = [side(&self.runs[0]), side(&self.runs[1])];
         let compared = Compared::of(Quantity::Budget, Unit::Bytes, values, &USUAL, self.drift);
         ComparedRow { part: Some(name.to_owned()), ..compared.row(Some(key.0), key.1.as_deref(), ROW) }
@@ -184,32 +185,22 @@ impl<'a> Moment<'a> {
 
 /// What a part of a run's processes has: the mean of them, with what three and more looks scatter by around a line, and what
 /// processes differ by.
-fn estimate(run: &[Seen], part: &dyn Fn(&BudgetAt) -> u64) -> Estimate {
-    let n = run.len() as f64;
-    let values: Vec<f64> = run.iter().map(|seen| part(seen.counts) as f64).collect();
-    let mean = values.iter().sum::<f64>() / n;
-    let scatter = |seen: &Seen| {
+fn estimate(run: &[Seen], part: &dyn Fn(&BudgetAt) -> u64) -> Option<Estimate> {
+    let of = |seen: &Seen| {
         let points: Vec<(f64, f64)> = seen.all.iter().map(|(at, budget)| (*at, part(budget) as f64)).collect();
-        around_line(&points)
+        Some(Estimate::new(part(seen.counts) as f64, around_line(&points)))
     };
-    let within = run.iter().map(|seen| scatter(seen).powi(2)).sum::<f64>().sqrt() / n;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let between = if n > 1.0 { (squares / (n - 1.0) / n).sqrt() } else { 0.0 };
-    Estimate::new(mean, within.max(between))
+    Side::of(run.iter().map(of)).map(|processes| processes.as_one())
 }
 
-/// What points scatter by around the line through them; 0 where there are too few to tell.
+/// What points scatter by around the line through them, from left to right; 0 where there are too few to tell.
 fn around_line(points: &[(f64, f64)]) -> f64 {
-    let n = points.len() as f64;
-    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
-    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
-    let spread: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
-    if points.len() < 3 || spread <= 0.0 {
-        return 0.0;
+    match points {
+        [first, .., last] if points.len() >= 3 && last.0 > first.0 => {
+            (regress(points.iter().copied()).squares / (points.len() as f64 - 2.0)).sqrt()
+        }
+        _ => 0.0,
     }
-    let slope = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum::<f64>() / spread;
-    let squares: f64 = points.iter().map(|point| (point.1 - y - slope * (point.0 - x)).powi(2)).sum();
-    (squares / (n - 2.0)).sqrt()
 }
 
 /// What differs most at this moment, and by how much in all.
@@ -231,8 +222,6 @@ fn sentence(key: &Key, rows: &[ComparedRow]) -> Option<(f64, String)> {
     (!named.is_empty()).then(|| (size, format!("{}: {}", moment(key), named.join(", "))))
 }
 
-/// `trainer at rest`, `trainer near the peak of train`.
 fn moment((role, phase): &Key) -> String {
-    let role = role.schema_name().replace('_', " ");
-    phase.as_ref().map_or_else(|| format!("{role} at rest"), |phase| format!("{role} near the peak of {phase}"))
+    budget_moment(role.schema_name(), phase.as_deref())
 }

@@ -93,6 +93,11 @@ impl Side {
         (self.runs > 1.0).then(|| (self.squares / (self.runs - 1.0) / self.runs).sqrt())
     }
 
+    /// The mean, as sure as the noise of the runs and how much they differ allow.
+    pub(super) fn as_one(&self) -> Estimate {
+        Estimate::new(self.mean, self.between().map_or(self.within, |between| self.within.max(between)))
+    }
+
     pub(super) fn measured(&self) -> Measured {
         let half = match self.between() {
             Some(between) if self.within.is_finite() => (INTERVAL.t(self.runs - 1.0) * between).max(INTERVAL.z * self.within),

@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::python::Python;
 use crate::read::Reader;
 use crate::types::Types;
-use crate::visit::{Label, Sink};
+use crate::visit::{Frame, Label, Sink};
 use claims::Claims;
 use lowtide_remote::Image;
 use objects::Found;
@@ -64,14 +64,22 @@ pub fn walk(image: &Image, python: &Python, threads: usize) -> Result<Walked, Er
         done: 0,
         roots: Vec::new(),
     };
-    walk.named();
-    walk.unnamed();
+    let (ours, programs): (Vec<_>, Vec<_>) = frames(python).partition(|(_, frame)| frame.is_ours(read));
+    walk.named(&programs);
+    walk.unnamed(&programs, &ours);
     walk.types();
     walk.interpreters();
     let tracked = walk.tracked()?;
     claims.check()?;
     let Walk { objects, roots, .. } = walk;
     Ok(Walked { types, objects, roots, tracked })
+}
+
+/// All frames with the position of their thread, of each thread the outermost first: `trainer` of main() says more than
+/// `self` of whatever runs at the moment.
+fn frames(python: &Python) -> impl Iterator<Item = (u32, Frame)> {
+    let threads = python.interpreters.iter().flat_map(|interpreter| &interpreter.threads);
+    (0..).zip(threads).flat_map(|(index, thread)| thread.frames.iter().rev().map(move |frame| (index, *frame)))
 }
 
 struct Walk<'a> {
@@ -90,8 +98,8 @@ impl<'a> Walk<'a> {
         self.shared.read
     }
 
-    /// Modules, and the locals of all frames.
-    fn named(&mut self) {
+    /// Modules, and the locals of the program's frames.
+    fn named(&mut self, frames: &[(u32, Frame)]) {
         let read = self.read();
         for interpreter in &self.python.interpreters {
             let mut modules = Vec::new();
@@ -102,16 +110,16 @@ impl<'a> Walk<'a> {
                 self.root(entry.value, Root::Module { name: entry.key });
             }
         }
-        self.frames(false, |frame, sink| frame.locals(read, sink));
+        self.frames(frames, |frame, sink| frame.locals(read, sink));
         self.drain();
     }
 
-    /// What frames and threads hold without a name.
-    fn unnamed(&mut self) {
+    /// What frames and threads hold without a name, and what those of our marks hold.
+    fn unnamed(&mut self, frames: &[(u32, Frame)], ours: &[(u32, Frame)]) {
         let read = self.read();
-        self.frames(false, |frame, sink| frame.rest(read, sink));
+        self.frames(frames, |frame, sink| frame.rest(read, sink));
         self.drain();
-        self.frames(true, |frame, sink| {
+        self.frames(ours, |frame, sink| {
             frame.locals(read, sink);
             frame.rest(read, sink);
         });
@@ -123,19 +131,13 @@ impl<'a> Walk<'a> {
         self.drain();
     }
 
-    /// The frames of all threads: the program's, or those of our marks.
-    fn frames(&mut self, ours: bool, visit: impl Fn(&crate::visit::Frame, &mut Edges)) {
-        let read = self.read();
-        let threads = self.python.interpreters.iter().flat_map(|interpreter| &interpreter.threads);
-        for (index, thread) in (0..).zip(threads) {
-            // The outermost first: `trainer` of main() says more than `self` of whatever runs at the moment.
-            for frame in thread.frames.iter().rev().filter(|frame| frame.is_ours(read) == ours) {
-                let mut edges = Edges::default();
-                visit(frame, &mut edges);
-                for (target, label, is_guess) in edges.0 {
-                    let root = Root::Frame { thread: index, frame: *frame, label };
-                    if is_guess { self.guess(target, label, root) } else { self.root(target, root) }
-                }
+    fn frames(&mut self, frames: &[(u32, Frame)], visit: impl Fn(&Frame, &mut Edges)) {
+        for (thread, frame) in frames {
+            let mut edges = Edges::default();
+            visit(frame, &mut edges);
+            for (target, label, is_guess) in edges.0 {
+                let root = Root::Frame { thread: *thread, frame: *frame, label };
+                if is_guess { self.guess(target, label, root) } else { self.root(target, root) }
             }
         }
     }
