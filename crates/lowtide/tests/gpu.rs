@@ -97,6 +97,20 @@ fn doctor_says_which_driver_answers() {
     assert!(said.contains("libnvidia-ml.so.1 was not found") || Path::new("/dev/nvidiactl").exists(), "{said}");
 }
 
+#[test]
+fn doctor_ends_where_a_driver_hangs_and_says_so_in_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let gpus = FakeGpus::new("opens 3600000\ncard 0 total=1000 name=Fake_H100\n");
+    let mut command = common::lowtide(folder.path());
+    with_driver(command.arg("doctor").env("COLUMNS", "300"), &gpus);
+    let output = common::output(&mut command);
+    let said = common::text(&output.stdout);
+    let told = said.lines().filter(|line| line.contains("did not answer")).collect::<Vec<_>>();
+    assert!(output.status.success() && told.len() == 1, "{said}");
+    assert!(told[0].starts_with("limited") && told[0].contains("libnvidia-ml.so.1"), "{said}");
+    assert!(said.lines().any(|line| line.contains("clock")), "what comes after it is told, too: {said}");
+}
+
 /// A Python that has torch.
 fn python_with_torch() -> Option<String> {
     let pythons = std::env::var("LOWTIDE_TEST_PYTHONS").unwrap_or_else(|_| "python3".into());

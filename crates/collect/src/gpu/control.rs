@@ -3,6 +3,7 @@
 //! ```text
 //! driver 550.54.14
 //! slow 30                                   every read takes so many milliseconds
+//! opens 5000                                opening it takes so many
 //! card 0 total=85899345920 name=NVIDIA_H100 uuid=GPU-0 reserved=0 used=123
 //! mig 0 1 total=42949672960 uuid=MIG-1      an instance of card 0
 //! process 0 pid=4711 used=123               used=none: the driver does not tell
@@ -23,6 +24,8 @@ pub struct Control {
     pub driver: String,
     /// Milliseconds that every read takes.
     pub slow_ms: u64,
+    /// Milliseconds that it takes to open it.
+    pub opens_ms: u64,
     /// The cards, by number.
     pub cards: Vec<ControlCard>,
 }
@@ -77,6 +80,7 @@ impl Control {
             match (words.first().copied(), at(1)) {
                 (Some("driver"), _) => control.driver = words.get(1).copied().unwrap_or_default().to_owned(),
                 (Some("slow"), Some(ms)) => control.slow_ms = ms.into(),
+                (Some("opens"), Some(ms)) => control.opens_ms = ms.into(),
                 (Some(what @ ("card" | "mig")), Some(index)) => {
                     let mig = if what == "mig" { at(2) } else { None };
                     let card = control.card(index, mig);
@@ -116,10 +120,10 @@ mod tests {
 
     #[test]
     fn a_file_says_cards_instances_and_processes() {
-        let text = "driver 1.2\nslow 5\ncard 1 total=100 reserved=10 name=My_GPU\nprocess 1 pid=7 used=30\nprocess 1 pid=8 used=none\n\
+        let text = "driver 1.2\nslow 5\nopens 6\ncard 1 total=100 reserved=10 name=My_GPU\nprocess 1 pid=7 used=30\nprocess 1 pid=8 used=none\n\
                     mig 0 2 total=50 uuid=MIG\nprocess 0 pid=9 used=4 mig=2\ngone 0\nnonsense\ncard x\n";
         let control = Control::parse(text);
-        assert_eq!((control.driver.as_str(), control.slow_ms, control.cards.len()), ("1.2", 5, 2));
+        assert_eq!((control.driver.as_str(), control.slow_ms, control.opens_ms, control.cards.len()), ("1.2", 5, 6, 2));
         let (mig, card) = (&control.cards[0], &control.cards[1]);
         assert_eq!((mig.mig, mig.gone, mig.used(), mig.free()), (Some(2), true, 4, 46));
         assert_eq!((card.name.as_str(), card.used(), card.free(), card.users.len()), ("My GPU", 30, 60, 2));

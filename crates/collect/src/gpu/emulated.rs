@@ -22,6 +22,7 @@ pub(crate) struct Emulated {
 impl Emulated {
     pub fn open(file: &Path) -> Result<Box<dyn Driver>, String> {
         let control = read(file)?;
+        std::thread::sleep(Duration::from_millis(control.opens_ms));
         let places = control.cards.iter().map(|card| (card.index, card.mig)).collect();
         let cards = control.cards.iter().map(|card| Card { emulated: true, ..described(card) }).collect();
         Ok(Box::new(Self { file: file.to_owned(), cards, places }))

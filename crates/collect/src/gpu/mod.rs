@@ -17,7 +17,7 @@ mod worker;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lowtide_model::{Event, Gpu, GpuDriver, GpuId, GpuSample, GpuUser, GpuUserId, GpuUserSample, Note, NoteKind, ProcId};
 
@@ -25,7 +25,7 @@ pub(crate) use checks::checks;
 
 use crate::root::{Root, Scratch};
 use pids::{Inner, Pids};
-use worker::Worker;
+use worker::{ANSWER, Worker};
 
 /// The part of a core that reading GPUs may use.
 const CPU_SHARE: f64 = 0.003;
@@ -97,13 +97,20 @@ pub(crate) fn in_container() -> bool {
     std::fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.to_str() != Some(FIRST_NAMESPACE))
 }
 
-/// All drivers that answer, or why there is none.
-pub(crate) fn open(source: &GpuSource, root: &Root) -> (Vec<Box<dyn Driver>>, Vec<String>) {
+/// All drivers that answer, or why there is none. `opening` hears of each before it is asked: it may never answer.
+fn open(source: &GpuSource, root: &Root, opening: &dyn Fn(&'static str)) -> (Vec<Box<dyn Driver>>, Vec<String>) {
     let opened = match source {
-        GpuSource::Emulated(file) => vec![emulated::Emulated::open(file)],
+        GpuSource::Emulated(file) => {
+            opening("the emulated driver");
+            vec![emulated::Emulated::open(file)]
+        }
         GpuSource::Machine => {
             // A library answers for the machine that it runs on, whatever the root is.
-            let nvml = root.is_ours().then(nvml::Nvml::open);
+            let nvml = root.is_ours().then(|| {
+                opening("NVIDIA's driver (libnvidia-ml.so.1)");
+                nvml::Nvml::open()
+            });
+            opening("a driver of /sys/class/drm");
             let taken = nvml.iter().flatten().flat_map(|driver| driver.cards()).filter_map(|card| number(&card.resource));
             let first = taken.max().map_or(0, |last| last + 1);
             nvml.into_iter().chain([drm::Drm::open(root, first)]).collect()
@@ -245,7 +252,7 @@ impl Gpus {
     fn open(&mut self, now_s: f64, root: &Root, out: &mut Vec<Event>) -> bool {
         let is_first = self.worker.is_none();
         let worker = self.worker.get_or_insert_with(|| Worker::start(self.source.clone(), root.clone()));
-        let Some((drivers, why)) = worker.opened(is_first) else {
+        let Some((drivers, why)) = worker.opened(if is_first { ANSWER } else { Duration::ZERO }) else {
             if !is_first {
                 self.silent(now_s, out);
             }

@@ -13,19 +13,22 @@ use crate::root::Root;
 use crate::sys;
 
 /// An answer is waited for so long; a driver whose cards sleep takes seconds to open, and that is asked for again.
-const ANSWER: Duration = Duration::from_secs(1);
+pub(super) const ANSWER: Duration = Duration::from_secs(1);
 
 /// What a driver says of itself once.
 #[derive(Debug)]
 pub(super) struct About {
     pub kind: GpuDriver,
+    /// What it is, for people.
+    pub name: String,
     pub cards: Vec<Card>,
     pub knows_our_pids: bool,
 }
 
 impl About {
     fn of(driver: &dyn Driver) -> Self {
-        Self { kind: driver.kind(), cards: driver.cards().to_vec(), knows_our_pids: driver.knows_our_pids() }
+        let (name, cards) = (driver.describe(), driver.cards().to_vec());
+        Self { kind: driver.kind(), name, cards, knows_our_pids: driver.knows_our_pids() }
     }
 }
 
@@ -45,12 +48,22 @@ struct Question {
     gone: Vec<Vec<bool>>,
 }
 
-type Opened = (Vec<About>, Vec<String>);
+/// The drivers, and why there are no others.
+pub(super) type Opened = (Vec<About>, Vec<String>);
+
+/// How far it is.
+enum Told {
+    /// This one is being opened.
+    Opening(&'static str),
+    Opened(Opened),
+}
 
 /// The thread.
 #[derive(Debug)]
 pub(super) struct Worker {
-    opened: Receiver<Opened>,
+    told: Receiver<Told>,
+    /// The driver that was being opened last.
+    opening: &'static str,
     ask: Sender<Question>,
     answers: Receiver<Answer>,
     /// The last question, and whether it was answered.
@@ -61,26 +74,39 @@ pub(super) struct Worker {
 impl Worker {
     /// Opens all drivers.
     pub fn start(source: GpuSource, root: Root) -> Self {
-        let (tell, opened) = channel();
+        let (tell, told) = channel();
         let (ask, questions) = channel();
         let (answer, answers) = channel();
         let work = move || {
-            let (drivers, why) = open(&source, &root);
-            let _ = tell.send((drivers.iter().map(|driver| About::of(driver.as_ref())).collect(), why));
+            let opening = |name| _ = tell.send(Told::Opening(name));
+            let (drivers, why) = open(&source, &root, &opening);
+            let about = drivers.iter().map(|driver| About::of(driver.as_ref())).collect();
+            let _ = tell.send(Told::Opened((about, why)));
             read_on(drivers, &questions, &answer);
         };
         // Without a thread its ends of the channels are gone, and whoever asks is told.
         drop(std::thread::Builder::new().name("lowtide-gpu".to_owned()).spawn(work));
-        Self { opened, ask, answers, asked: 0, waits: false }
+        Self { told, opening: "", ask, answers, asked: 0, waits: false }
     }
 
-    /// The drivers, and why there are no others; `None` as long as they are being opened, which is waited for only where `waits`.
-    pub fn opened(&self, waits: bool) -> Option<Opened> {
-        match self.opened.recv_timeout(if waits { ANSWER } else { Duration::ZERO }) {
-            Ok(opened) => Some(opened),
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => Some((Vec::new(), vec!["reading GPUs failed inside lowtide".to_owned()])),
+    /// The drivers, and why there are no others; `None` where they are still being opened after so long.
+    pub fn opened(&mut self, wait: Duration) -> Option<Opened> {
+        let until = Instant::now() + wait;
+        loop {
+            match self.told.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(Told::Opening(name)) => self.opening = name,
+                Ok(Told::Opened(opened)) => return Some(opened),
+                Err(RecvTimeoutError::Timeout) => return None,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Some((Vec::new(), vec!["reading GPUs failed inside lowtide".to_owned()]));
+                }
+            }
         }
+    }
+
+    /// The driver that was being opened when [`Self::opened`] was asked last.
+    pub fn opening(&self) -> &'static str {
+        self.opening
     }
 
     /// Reads all cards; `None` where the answer does not come in time.

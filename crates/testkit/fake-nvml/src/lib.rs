@@ -100,7 +100,9 @@ unsafe fn put<T>(out: *mut T, value: T) -> Return {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvmlInit_v2() -> Return {
-    if control().is_some() { SUCCESS } else { DRIVER_NOT_LOADED }
+    let Some(control) = control() else { return DRIVER_NOT_LOADED };
+    std::thread::sleep(std::time::Duration::from_millis(control.opens_ms));
+    SUCCESS
 }
 
 #[unsafe(no_mangle)]
