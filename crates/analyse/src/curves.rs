@@ -1,6 +1,6 @@
 //! The series of a run, for somebody who draws them.
 
-use lowtide_model::{Kind, Role};
+use lowtide_model::{Kind, Report, Role};
 
 use crate::analyser::Analyser;
 use crate::floor::{Point, envelope};
@@ -8,11 +8,16 @@ use crate::pyramid::{Pyramid, Window};
 use crate::roles::lived;
 use crate::series::Track;
 
-/// One series with its low-water mark. Bytes.
+/// A role whose most is this share of the tree's most is drawn as the tree. A choice: a tenth is seen on a screen of 24 lines.
+const NEARLY_ALL: f64 = 0.9;
+
+/// One series with its low-water mark. Bytes, unless it counts.
 #[derive(Clone, Debug, Default)]
 pub struct Curve {
     /// What it is of: `whole tree`, a role, a card.
     pub label: String,
+    /// It counts pieces: processes, open files, threads.
+    pub counts: bool,
     /// The values, in windows that lose no minimum and no maximum.
     pub windows: Vec<Window>,
     /// What was never given back; its last stretch is provisional.
@@ -41,17 +46,17 @@ pub struct Curves {
     pub shares: Vec<Share>,
     /// Cards, with what can be had of each; 0 where that is not known.
     pub cards: Vec<(Curve, u64)>,
+    /// What the verdict is about, where that is not the whole tree's memory, with what can be had of it; 0 where that is not
+    /// known.
+    pub blamed: Option<(Curve, u64)>,
 }
 
 impl Analyser {
-    /// The series by what was seen so far.
+    /// The series by what was seen so far; `report` tells which of them the verdict is about.
     #[must_use]
-    pub fn curves(&self) -> Curves {
+    pub fn curves(&self, report: &Report) -> Curves {
         let store = self.store();
-        let curve = |label: String, series: &Pyramid| {
-            let windows = lived(series.windows(), self.over()).to_vec();
-            Curve { label, floor: envelope(&windows), windows }
-        };
+        let curve = |label: String, series: &Pyramid| self.curve(label, series, false);
         let shown = |role: Role| role != Role::Outside && store.tracks.values().any(|track| track.process.role == role);
         let roles: Vec<Curve> = store
             .roles
@@ -65,8 +70,17 @@ impl Analyser {
         };
         let sum = |of: fn(&lowtide_model::ProcSample) -> u64| alive().map(of).fold(0, u64::saturating_add);
         let share = |kind, bytes, swapped| Share { kind, bytes, swapped };
-        let cards = self.gpus().cards.values();
+        let cards: Vec<(Curve, u64)> = self
+            .gpus()
+            .cards
+            .values()
+            .map(|card| {
+                let label = format!("{} {}", card.gpu.resource, card.gpu.name);
+                (curve(label, &card.used), card.last.map_or(0, |last| last.total))
+            })
+            .collect();
         Curves {
+            blamed: self.blamed(report, &roles, &cards),
             tree: curve("whole tree".to_owned(), store.tree.memory()),
             roles: if roles.len() > 1 { roles } else { Vec::new() },
             shares: vec![
@@ -74,14 +88,38 @@ impl Analyser {
                 share(Kind::Shmem, sum(|sample| sample.shmem), 0),
                 share(Kind::File, sum(|sample| sample.file), 0),
             ],
-            cards: cards
-                .map(|card| {
-                    (
-                        curve(format!("{} {}", card.gpu.resource, card.gpu.name), &card.used),
-                        card.last.map_or(0, |last| last.total),
-                    )
-                })
-                .collect(),
+            cards,
+        }
+    }
+
+    fn curve(&self, label: String, series: &Pyramid, counts: bool) -> Curve {
+        let windows = lived(series.windows(), self.over()).to_vec();
+        Curve { label, counts, floor: envelope(&windows), windows }
+    }
+
+    /// The series that the verdict rests on: a card's, a number of pieces, a role's where there are several.
+    fn blamed(&self, report: &Report, roles: &[Curve], cards: &[(Curve, u64)]) -> Option<(Curve, u64)> {
+        let leak = report.leak()?;
+        if leak.resource.starts_with("gpu") {
+            let of = |label: &str| label.split(' ').next() == Some(leak.resource.as_str());
+            return cards.iter().find(|(card, _)| of(&card.label)).cloned();
+        }
+        let store = self.store();
+        let process = leak.process.as_ref();
+        let track = || store.tracks.values().find(|track| Some(track.process.pid) == process.map(|process| process.pid));
+        let counted = |what: &str, series: &Pyramid| Some((self.curve(what.to_owned(), series, true), 0));
+        match leak.kind {
+            Some(Kind::Processes) => counted("live processes", &store.alive),
+            Some(Kind::Fds) => track().and_then(|track| counted("open files", &track.fds)),
+            Some(Kind::Threads) => track().and_then(|track| counted("threads", &track.threads)),
+            _ => {
+                let role = Role::ALL.into_iter().find(|role| process.is_some_and(|one| one.role == role.schema_name()))?;
+                let one = roles.iter().find(|one| one.label == role.label())?;
+                // A role that has nearly all is the tree, and the limits are the tree's.
+                let most = |windows: &[Window]| windows.iter().fold(0.0_f64, |most, window| most.max(window.high));
+                let part = most(&one.windows) < NEARLY_ALL * most(store.tree.memory().windows());
+                part.then(|| (one.clone(), 0))
+            }
         }
     }
 }

@@ -45,12 +45,13 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, curve: &Curve, limit: Option<u
         line(&floor, if color { Marker::Braille } else { Marker::Dot }, style(Color::Yellow).add_modifier(Modifier::BOLD)),
         line(&limits, Marker::Braille, style(Color::Red)),
     ];
-    let size = |value: f64| Bytes(value as u64).to_string();
+    let size = |value: f64| if curve.counts { format!("{value:.0}") } else { Bytes(value as u64).to_string() };
+    let what = if curve.counts { "number" } else { "memory" };
     let chart = Chart::new(datasets)
         .block(Block::new().title(Line::from(vec![
             Span::styled(curve.label.clone(), Style::new().add_modifier(Modifier::BOLD)),
             Span::raw(" ("),
-            Span::styled(if color { "memory" } else { "memory: line" }, style(Color::Cyan)),
+            Span::styled(if color { what.to_owned() } else { format!("{what}: line") }, style(Color::Cyan)),
             Span::raw(", "),
             Span::styled(if color { "low-water mark" } else { "low-water mark: dots" }, style(Color::Yellow)),
             Span::raw(")"),

@@ -1,7 +1,7 @@
 //! A frame: a line of what is watched, the view, a line of keys.
 
-use lowtide_model::{Bytes, Kind, Rate, Seconds, Verdict};
-use lowtide_report::{Part, TextOptions, part, short};
+use lowtide_model::{Bytes, Finding, Kind, Rate, Seconds, Verdict};
+use lowtide_report::{Part, TextOptions, beginning, part, short};
 use ratatui::Frame;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -21,8 +21,9 @@ up, down, j k scroll; PageUp, PageDown, Home
 ?             this help
 q, Esc        end the screen; the run and its recording go on
 
-The line is the memory of all processes together, shared pages once.
-The low-water mark is what it never came back down below: if the low
+The line is what the verdict is about (a card, a role, a number),
+else the memory of all processes together, shared pages once. The
+low-water mark is what it never came back down below: if the low
 tide rises, it is a leak. Its last stretch is provisional: a spike
 that has not come down yet still looks like a rise there.";
 
@@ -69,6 +70,8 @@ pub fn plain(board: &Board, width: u16, height: u16) -> String {
     out
 }
 
+/// Lines in which a curve reads well.
+const ROOMY: u16 = 9;
 const NO_STEPS: &str = "No steps, epochs or phases are known: `lowtide run` puts marks into PyTorch programs by itself, `lowtide attach` never does.";
 const NO_GPU: &str = "No GPU was seen. The limits (7) say what could not be read, and why.";
 
@@ -142,7 +145,6 @@ fn paint(board: &Board, color: Color) -> Style {
 /// Verdict and forecast; the curve; the tree.
 fn overview(frame: &mut Frame, area: Rect, board: &Board) {
     let answer = text(board, Part::Answer, area.width);
-    let summary = short(&board.report.summary, 4 * usize::from(area.width));
     let colour = match board.report.verdict {
         Verdict::Leak => Color::Red,
         Verdict::LikelyLeak => Color::Yellow,
@@ -153,13 +155,13 @@ fn overview(frame: &mut Frame, area: Rect, board: &Board) {
     if let Some(first) = lines.first_mut() {
         *first = first.clone().style(paint(board, colour).add_modifier(Modifier::BOLD));
     }
-    // Where a leak is, in one line; the objects have the rest.
+    // Where a leak is, in one line, and what holds it in another; the objects have the rest.
     if let Some(leak) = board.report.leak() {
-        let held = leak.holder.as_ref().map_or(String::new(), |holder| format!("; held by {}", short(&holder.name, 40)));
         let who = leak.process.as_ref().map_or(String::new(), |process| format!("{}: ", process.role_label));
-        lines.push(Line::raw(short(&format!("where  {who}{}{held}", leak.text), usize::from(area.width))));
-    } else if !summary.is_empty() {
-        lines.push(Line::raw(short(&summary, usize::from(area.width))));
+        lines.push(Line::raw(beginning(&format!("where  {who}{}", leak.text), usize::from(area.width))));
+        lines.extend(held(leak).map(|held| Line::raw(beginning(&held, usize::from(area.width)))));
+    } else if !board.report.summary.is_empty() {
+        lines.push(Line::raw(beginning(&board.report.summary, usize::from(area.width))));
     }
     let tree = text(board, Part::Processes, area.width);
     let tree: Vec<&str> = tree.lines().skip_while(|line| line.is_empty()).take_while(|line| !line.is_empty()).collect();
@@ -177,9 +179,33 @@ fn overview(frame: &mut Frame, area: Rect, board: &Board) {
         .filter(|limit| limit.bytes > 0 && !limit.name.starts_with("gpu"))
         .map(|limit| limit.bytes)
         .min();
-    curve::draw(frame, middle, &board.curves.tree, limit, board.color);
+    // The curve that the verdict is about, and the whole tree's memory beside it where there is room for both.
+    if let Some((blamed, most)) = &board.curves.blamed {
+        let both = if middle.height >= 2 * ROOMY { vec![Constraint::Fill(1); 2] } else { vec![Constraint::Fill(1)] };
+        let areas = Layout::vertical(both).split(middle);
+        let named = lowtide_analyse::curves::Curve { label: short(&blamed.label, 50), ..blamed.clone() };
+        curve::draw(frame, areas[0], &named, Some(*most).filter(|most| *most > 0), board.color);
+        if let Some(area) = areas.get(1) {
+            curve::draw(frame, *area, &board.curves.tree, limit, board.color);
+        }
+    } else {
+        curve::draw(frame, middle, &board.curves.tree, limit, board.color);
+    }
     let shown = tree.iter().take(usize::from(below)).map(|line| Line::raw((*line).to_owned()));
     frame.render_widget(Paragraph::new(shown.collect::<Vec<_>>()), bottom);
+}
+
+/// `held   Trainer.outputs; train.py:88  self.outputs.append(out)`.
+fn held(leak: &Finding) -> Option<String> {
+    let line = leak.site.as_ref().map(|site| {
+        let file = site.file.rsplit('/').next().unwrap_or(&site.file);
+        format!("{file}:{}  {}", site.line, site.text.trim())
+    });
+    match (&leak.holder, line) {
+        (Some(holder), Some(line)) => Some(format!("held   {}; {line}", short(&holder.name, 40))),
+        (Some(holder), None) => Some(format!("held   {}", holder.name)),
+        (None, line) => line.map(|line| format!("line   {line}")),
+    }
 }
 
 /// Text that may be longer than the screen.
@@ -213,7 +239,7 @@ fn kinds(frame: &mut Frame, area: Rect, board: &Board) {
             "bytes" => format!("{}/min", Rate(60.0 * growth.bytes_per_second)),
             _ => format!("{:+.2} per minute", 60.0 * growth.bytes_per_second),
         });
-        lines.push(Line::raw(short(&format!("growing: {rate}  {}", finding.text), usize::from(area.width))));
+        lines.push(Line::raw(beginning(&format!("growing: {rate}  {}", finding.text), usize::from(area.width))));
     }
     let told = u16::try_from(lines.len()).unwrap_or(8);
     let [top, rest] = Layout::vertical([Constraint::Length(told), Constraint::Fill(1)]).areas(area);
@@ -247,7 +273,7 @@ fn gpu(frame: &mut Frame, area: Rect, board: &Board) {
             .iter()
             .filter(|finding| of_cards(&finding.resource))
             .take(4)
-            .map(|finding| short(&finding.text, usize::from(area.width))),
+            .map(|finding| beginning(&finding.text, usize::from(area.width))),
     );
     let told = u16::try_from(lines.len()).unwrap_or(5);
     let [top, rest] = Layout::vertical([Constraint::Length(told), Constraint::Fill(1)]).areas(area);

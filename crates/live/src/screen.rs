@@ -50,7 +50,11 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // A terminal that is gone takes nothing back.
-        let _ = ratatui::try_restore();
+        // A panic's hook has given it back already, and has written why since: to leave the other screen twice would put the
+        // cursor back above those words.
+        if !std::thread::panicking() {
+            // A terminal that is gone takes nothing back.
+            let _ = ratatui::try_restore();
+        }
     }
 }

@@ -55,7 +55,8 @@ fn board(command: &str, view: View) -> Board {
     }
     run.push(&Event::End(RunEnd { t_s: 120.0, status: ExitStatus::Code(0), reason: String::new(), oom_kills: 0 }));
     let mut board = Board::new("train.lowtide", false);
-    (board.report, board.curves) = (run.report(), run.curves());
+    board.report = run.report();
+    board.curves = run.curves(&board.report);
     board.status = Status::Ended(board.report.run.ended.clone());
     board.view = view;
     board

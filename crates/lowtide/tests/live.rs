@@ -23,6 +23,31 @@ fn one_frame_of_the_newest_run_and_of_any_file() {
 }
 
 #[test]
+fn the_overview_draws_what_the_verdict_is_about() {
+    let folder = tempfile::tempdir().unwrap();
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/browser/recordings");
+    for (name, drawn, tree_too) in [
+        // A card, with its size; a number; the role that leaks; the whole tree, which is all there is.
+        ("gpu.leak", "gpu0 ", false),
+        ("40.leak", "live processes (number: line", false),
+        ("25.leak", "DataLoader worker (memory: line", false),
+        ("10.leak", "whole tree (memory: line", true),
+    ] {
+        let frame = |lines: &str| {
+            let file = recordings.join(format!("{name}.lowtide"));
+            let done = output(lowtide(folder.path()).args(["live", "--once"]).arg(file).env("COLUMNS", "80").env("LINES", lines));
+            text(&done.stdout)
+        };
+        let small = frame("24");
+        assert!(small.lines().any(|line| line.starts_with(drawn)), "{name}: {small}");
+        assert_eq!(small.contains("whole tree (memory: line"), tree_too, "{name}: {small}");
+        // Where there is room the whole tree is drawn as well.
+        let tall = frame("60");
+        assert!(tall.contains(drawn) && tall.contains("whole tree (memory: line"), "{name}: {tall}");
+    }
+}
+
+#[test]
 fn what_cannot_be_shown_is_told() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, code, said) in [

@@ -122,3 +122,9 @@ pub fn part(report: &Report, part: Part, options: &TextOptions) -> String {
 pub fn short(text: &str, columns: usize) -> String {
     page::cut(text, columns)
 }
+
+/// Foreign text as in [`short`], of which the beginning stays.
+#[must_use]
+pub fn beginning(text: &str, columns: usize) -> String {
+    page::cut_end(text, columns)
+}

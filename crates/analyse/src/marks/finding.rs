@@ -126,7 +126,7 @@ fn siblings(run: &Analyser, assessment: &Assessment, series: &Series) -> Option<
     let track = run.store().tracks.get(&series.process?)?;
     let steps = run.marks().of(series.process?)?.steps();
     let level = |s: &&Series| {
-        let longer = s.process.and_then(|id| run.marks().of(id)).is_some_and(|line| 2 * line.steps() >= steps);
+        let longer = s.process.and_then(|id| run.marks().of(id)).is_some_and(|line| line.steps() >= steps.div_ceil(2));
         s.process != series.process
             && s.kind == series.kind
             && s.role == Some(Role::Trainer)

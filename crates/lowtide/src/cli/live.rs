@@ -14,6 +14,7 @@ use crate::explain::explain;
 use crate::input::{Source, first_bytes};
 use crate::target::{Mask, wait_for};
 use crate::terminal;
+use crate::watch::guarded;
 
 /// What ends the screen.
 const ENOUGH: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
@@ -69,19 +70,28 @@ pub fn live(args: &Args) -> Result<u8, Failure> {
     }
     // Blocked and waited for, so that the terminal is given back whatever asks us to end.
     Mask::block_these(&ENOUGH);
-    let broke = |error: std::io::Error| Failure::cannot(format!("cannot use the terminal: {error}"));
-    let mut screen = Screen::open().map_err(broke)?;
-    screen.show(&board).map_err(broke)?;
-    follow(&mut screen, &mut board, &mut feed, &broke)?;
+    on_screen(|screen| {
+        screen.show(&board).map_err(broke)?;
+        follow(screen, &mut board, &mut feed)
+    })?;
     Ok(exit::DONE)
 }
 
-fn follow(
-    screen: &mut Screen,
-    board: &mut Board,
-    feed: &mut Feed,
-    broke: &dyn Fn(std::io::Error) -> Failure,
-) -> Result<(), Failure> {
+fn broke(error: std::io::Error) -> Failure {
+    Failure::cannot(format!("cannot use the terminal: {error}"))
+}
+
+/// Takes the terminal for as long as the work lasts. A panic in it has given the terminal back and told its place, when this
+/// tells what it means.
+fn on_screen(work: impl FnOnce(&mut Screen) -> Result<(), Failure>) -> Result<(), Failure> {
+    let shown = guarded(|| work(&mut Screen::open().map_err(broke)?));
+    shown.unwrap_or_else(|why| {
+        let why = format!("the screen ended by a fault of its own ({why}); the run and its recording are not touched by it");
+        Err(Failure::cannot(format!("{why}: `lowtide live` shows it again, `lowtide report` judges it")))
+    })
+}
+
+fn follow(screen: &mut Screen, board: &mut Board, feed: &mut Feed) -> Result<(), Failure> {
     let (mut reported, mut took) = (None::<Instant>, Duration::ZERO);
     let mut fresh = true;
     loop {
@@ -175,7 +185,7 @@ impl Feed {
             explain(&mut report);
             report
         });
-        board.curves = self.analyser.curves();
+        board.curves = self.analyser.curves(&board.report);
         board.status = self.status(&board.report);
     }
 
@@ -215,4 +225,47 @@ fn recording_of(what: Option<&Path>) -> Result<PathBuf, Failure> {
 /// What to call it: the file's name alone.
 fn name_of(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// Not a test by itself: what [`a_panic_gives_the_terminal_back`] runs in a terminal.
+    #[test]
+    #[ignore = "wants a terminal to itself"]
+    fn panics_on_the_screen() {
+        crate::watch::be_brief_about_panics();
+        let failure = on_screen(|screen| {
+            screen.show(&Board::new("run.lowtide", true)).map_err(broke)?;
+            panic!("told to")
+        });
+        terminal::say(&failure.unwrap_err().text);
+    }
+
+    #[test]
+    fn a_panic_gives_the_terminal_back() {
+        let this = std::env::current_exe().unwrap();
+        let child = format!(
+            "stty rows 24 cols 80; {} --exact --ignored --nocapture --test-threads=1 {}; stty -a",
+            this.display(),
+            "cli::live::tests::panics_on_the_screen"
+        );
+        // util-linux's script(1) gives it a terminal.
+        let done = Command::new("script").args(["-qec", &child, "/dev/null"]).env("TERM", "xterm").output().unwrap();
+        let text = String::from_utf8_lossy(&done.stdout);
+        let (_, shown) = text.split_once("\x1b[?1049h").unwrap_or_else(|| panic!("no screen was taken: {text:?}"));
+        let (frame, after) = shown.split_once("\x1b[?1049l").unwrap_or_else(|| panic!("it was not given back: {text:?}"));
+        assert!(frame.contains("run.lowtide") && !frame.contains("internal error"), "{frame:?}");
+        // Once, and before the words: the cursor goes back to where it was when the screen was taken.
+        assert!(!after.contains("\x1b[?1049l"), "{after:?}");
+        assert!(shown.contains("\x1b[?25h"), "the cursor stays hidden: {shown:?}");
+        let (place, meaning) = (after.find("internal error at ").unwrap(), after.find("not touched by it").unwrap());
+        assert!(place < meaning && after.contains("(told to)"), "{after:?}");
+        let words: Vec<&str> = after.split_whitespace().collect();
+        assert!(words.contains(&"icanon") && words.contains(&"echo"), "still raw: {after:?}");
+    }
 }

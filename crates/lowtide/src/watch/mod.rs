@@ -26,8 +26,7 @@ use lowtide_model::{
 use lowtide_report::{Curve, Gather};
 
 use clock::{Clock, Schedule};
-pub use guard::be_brief_about_panics;
-use guard::guarded;
+pub use guard::{be_brief_about_panics, guarded};
 use history::History;
 use looks::{Around, Looks};
 use marks::Marks;

@@ -216,6 +216,24 @@ pub fn cut(text: &str, width: usize) -> String {
     format!("{front}{MARK}{back}")
 }
 
+/// The text cleaned and cut at its end to at most `width` columns, between words where there are any: a sentence's beginning
+/// tells most.
+pub fn cut_end(text: &str, width: usize) -> String {
+    let text = clean(text);
+    if columns(&text) <= width {
+        return text;
+    }
+    const MARK: &str = " ...";
+    let Some(room) = width.checked_sub(MARK.len()) else {
+        return MARK[MARK.len() - width..].to_owned();
+    };
+    let front = take(text.chars(), room + 1);
+    let whole = front.rsplit_once(' ').map_or("", |(words, _)| words.trim_end_matches([',', ';', ':']));
+    // A word longer than half of it is cut.
+    let front = if 2 * columns(whole) >= room { whole.to_owned() } else { take(text.chars(), room) };
+    format!("{front}{MARK}")
+}
+
 fn take(chars: impl Iterator<Item = char>, width: usize) -> String {
     let mut used = 0;
     chars
@@ -241,6 +259,15 @@ mod tests {
         assert_eq!(cut("python -m torch.distributed.run train.py", 21), "python -m... train.py");
         assert_eq!(cut("日本語日本語", 8), "日...語");
         assert_eq!(cut("abcdef", 2), "..");
+    }
+
+    #[test]
+    fn a_long_sentence_keeps_its_beginning() {
+        assert_eq!(cut_end("more tensors stay alive, and more", 28), "more tensors stay alive ...");
+        assert_eq!(cut_end("more tensors stay alive", 23), "more tensors stay alive");
+        assert_eq!(cut_end("a bbbbbbbbbbbbbbbbbbbb", 12), "a bbbbbb ...");
+        assert_eq!(cut_end("日本語日本語", 9), "日本 ...");
+        assert_eq!(cut_end("abcdef", 2), "..");
     }
 
     #[test]
