@@ -11,7 +11,8 @@ pub(crate) const CAUSE: Cause = Cause {
     happens: "Many blocks are made and freed, and a few small ones among them survive.",
     keeps: "glibc gives memory back only from the end of its heap: one small survivor pins all below it. Live \
                 memory is small, RSS is not.",
-    shows: "RSS rises while live objects do not; `malloc_trim(0)` or fewer arenas bring it down.",
+    shows: "RSS rises while live objects do not; `malloc_trim(0)` or fewer arenas bring it down. No rule of \
+                `lowtide check` finds it: which small blocks outlive their neighbours is decided while a program runs.",
     fix: Fix {
         text: "`MALLOC_ARENA_MAX=2`, `MALLOC_TRIM_THRESHOLD_=131072`, or another allocator (jemalloc, mimalloc) by \
                    LD_PRELOAD.",

@@ -10,7 +10,7 @@ pub(crate) const CAUSE: Cause = Cause {
     severity: Severity::Harmless,
     happens: "A data set or a loader has a `to` method that stores the device and moves nothing.",
     keeps: "Nothing is kept: batches are moved when they are made.",
-    shows: "No jump when it is called.",
+    shows: "No jump when it is called. `lowtide check --audit datasets` lists such methods beside those that move data.",
     fix: Fix {
         text: "Nothing to fix.",
         language: Language::Python,

@@ -11,7 +11,8 @@ pub(crate) const CAUSE: Cause = Cause {
     happens: "Batches change their shape; the caching allocator keeps blocks of sizes that are not asked for again.",
     keeps: "Freed blocks stay with the allocator, for reuse. Split ones cannot be joined into what the next \
                 request needs.",
-    shows: "Reserved climbs, allocated does not; the error says that much is \"reserved by PyTorch but unallocated\".",
+    shows: "Reserved climbs, allocated does not; the error says that much is \"reserved by PyTorch but unallocated\". \
+                No rule of `lowtide check` finds it: which sizes come is in the data, not in the source.",
     fix: Fix {
         text: "Pad to a few shapes; run the largest first; `expandable_segments:True` is made for this.",
         language: Language::Python,

@@ -10,7 +10,8 @@ pub(crate) const CAUSE: Cause = Cause {
     severity: Severity::Harmless,
     happens: "`torch.compile` starts a pool of processes that compile kernels, one per core up to 32.",
     keeps: "Each has imported torch: some hundred MB, partly shared. They stay, in case more is to be compiled.",
-    shows: "Processes that appear at the first compiled step and hold a constant amount.",
+    shows: "Processes that appear at the first compiled step and hold a constant amount. No rule of `lowtide check` is about \
+                them: every `torch.compile` starts them, and none is a fault.",
     fix: Fix {
         text: "Nothing to fix. Fewer of them: `TORCHINDUCTOR_COMPILE_THREADS=4`.",
         language: Language::Shell,

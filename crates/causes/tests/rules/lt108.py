@@ -25,8 +25,8 @@ class Memory:
             if len(self.bounded) > 10_000:
                 self.bounded.pop(0)
             self.tail.append(value)
-            self.plain.append(value.detach())
-            self.plain.append((state, value.item()))
+            self.plain.append(value.detach())  # LT310 hint
+            self.plain.append((state, value.item()))  # LT310 hint
             self.rollout.append(value)
         self.rollout.clear()
 
@@ -39,7 +39,7 @@ def explore(actor: nn.Module, env):
         logits = actor(state)
         buffer.append((state, logits))  # LT108
         with torch.no_grad():
-            seen.append(actor(state))
+            seen.append(actor(state))  # LT310 hint
         state = env.step(logits.argmax())
 
 

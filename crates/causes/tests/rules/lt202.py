@@ -28,7 +28,7 @@ class Fitter:
         GRADIENTS[self.steps] = torch.cat([p.grad.flatten() for p in self.net.parameters()])  # LT202
         self.numbers.append(loss.item())
         self.numbers.append({"loss": float(loss), "step": self.steps})
-        self.last.append(loss.detach())
+        self.last.append(loss.detach())  # LT310 hint
         if len(self.last) > 20:
             self.last.pop(0)
 

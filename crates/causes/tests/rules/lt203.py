@@ -39,7 +39,7 @@ class Rounds:
         self.past.append(state)  # LT203
         self.past.append(("round", self.net.state_dict()))  # LT203
         self.best = copy.deepcopy(self.net.state_dict())
-        self.five.append(state)
+        self.five.append(state)  # LT310 hint
         if len(self.five) > 5:
             self.five.pop(0)
 

@@ -31,7 +31,8 @@ impl<'p> Check<'_, 'p> {
 
     /// Whether code runs again and again as a training or an evaluation does: a loop that runs a model or trains one is around
     /// it, or its function is called again and again. Other loops go over layers, names, files.
-    fn runs_with_training(&self, file: FileId, scope: ScopeId, block: BlockId) -> bool {
+    #[must_use]
+    pub fn runs_with_training(&self, file: FileId, scope: ScopeId, block: BlockId) -> bool {
         let model = self.flow.models.of(file);
         model.function_of(scope).is_some_and(|function| self.is_called_again(file, function))
             || loops_around(model, block).any(|round| self.trains_in(file, round) || self.runs_model(file, round))

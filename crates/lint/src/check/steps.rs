@@ -130,6 +130,12 @@ impl<'p> Check<'_, 'p> {
         }
     }
 
+    /// Whether an expression is a loader of data: one that the program makes, or what is called one.
+    #[must_use]
+    pub fn is_loader_of(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> bool {
+        self.is_loader(file, scope, expr, MAX_CALLERS)
+    }
+
     fn is_loader(&self, file: FileId, scope: ScopeId, expr: &'p Expr, left: usize) -> bool {
         let Some(left) = left.checked_sub(1) else { return false };
         let inner = |expr: &'p Expr| self.is_loader(file, scope, expr, left);

@@ -1,0 +1,180 @@
+# Circles that the collector has to find.
+import functools
+import weakref
+
+import torch
+from torch import nn
+
+
+class Job:
+    def __init__(self, images, owner):
+        self.images = images
+        self.owner = owner
+        self.on_done = self.finish  # LT601
+
+    def finish(self):
+        return self.images.mean()
+
+
+class Owner:
+    def __init__(self, net: nn.Module):
+        self.net = net
+        self.on_done = self.report
+
+    def report(self):
+        pass
+
+    def fit(self, batches):
+        for images in batches:
+            job = Job(images, self)
+            self.net(job.images).mean().backward()
+            job.on_done()
+
+
+class Parent:
+    def __init__(self, points):
+        self.points = points
+        self.view = View(self)  # LT601
+
+
+class View:
+    def __init__(self, parent):
+        self.parent = parent
+
+
+class WeakParent:
+    def __init__(self, points):
+        self.points = points
+        self.view = WeakView(self)
+
+
+class WeakView:
+    def __init__(self, parent):
+        self.parent = weakref.proxy(parent)
+
+
+class Reader:
+    def __init__(self, parent):
+        self.size = len(parent.points)
+
+
+class ReadOnly:
+    def __init__(self, points):
+        self.points = points
+        self.view = Reader(self)
+
+
+class Lazy:
+    def __init__(self, features):
+        self.features = features
+        self.norm = lambda: self.features.norm()  # LT601
+
+
+class Own:
+    def __init__(self, features):
+        self.features = features
+        self.norm = lambda x: x.norm()
+
+
+class Partial:
+    def __init__(self, scores):
+        self.scores = scores
+        self.rank = functools.partial(self.top, 5)  # LT601
+
+    def top(self, count):
+        return self.scores.topk(count)
+
+
+class Released:
+    def __init__(self, scores):
+        self.scores = scores
+        self.rerank = self.top
+
+    def top(self):
+        return self.scores.topk(3)
+
+    def close(self):
+        self.rerank = None
+
+
+class Computed:
+    def __init__(self, scores):
+        self.scores = scores
+        self.best = self.top
+        self.half = self.scores / 2
+
+    @property
+    def top(self):
+        return self.scores.max()
+
+
+class Settings:
+    def __init__(self, rate):
+        self.rate = rate
+        self.step = self.advance
+
+    def advance(self):
+        self.rate *= 0.9
+
+
+class Node:
+    def __init__(self, values):
+        self.values = values
+        self.link = Link()
+        self.link.node = self  # LT601
+
+
+class Link:
+    node = None
+
+
+class Hooked(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.body = nn.Linear(width, width)
+        self.register_forward_hook(self.note)  # LT601
+
+    def note(self, module, inputs, output):
+        return output
+
+    def forward(self, x):
+        return self.body(x)
+
+
+class HookedOnce(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.body = nn.Linear(width, width)
+        self.register_forward_hook(self.note)
+
+    def note(self, module, inputs, output):
+        return output
+
+
+def train(net: nn.Module, loader, optimizer, epochs):
+    settings = Settings(0.1)
+    once = HookedOnce(4)
+    for _ in range(epochs):
+        for points in loader:
+            out = net(points)
+            Parent(points)
+            WeakParent(points)
+            ReadOnly(points)
+            Own(out.detach())
+            Lazy(out.detach())
+            Partial(out.detach())
+            released = Released(out.detach())
+            Computed(out.detach())
+            Node(torch.zeros(8))
+            loss = once.body(out).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            released.close()
+        settings.step()
+
+
+def search(widths):
+    for width in widths:
+        model = Hooked(width)
+        model(torch.zeros(2, width)).sum().backward()
