@@ -19,6 +19,7 @@ mod python;
 mod record;
 mod remote;
 mod rules;
+mod scalars;
 mod snapshot;
 
 pub use heap::{heap, heap_objects};
@@ -28,6 +29,7 @@ pub use python::python;
 pub use record::record;
 pub use remote::remote;
 pub use rules::{is_python, rules};
+pub use scalars::scalars;
 pub use snapshot::snapshot;
 
 #[allow(dead_code, missing_docs)]

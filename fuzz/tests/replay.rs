@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-const TARGETS: [(&str, fn(&[u8])); 12] = [
+const TARGETS: [(&str, fn(&[u8])); 13] = [
     ("ingest", lowtide_fuzz::ingest),
     ("verdict", lowtide_fuzz::verdict),
     ("record", lowtide_fuzz::record),
@@ -15,16 +15,21 @@ const TARGETS: [(&str, fn(&[u8])); 12] = [
     ("heap", lowtide_fuzz::heap),
     ("snapshot", lowtide_fuzz::snapshot),
     ("log", lowtide_fuzz::log),
+    ("scalars", lowtide_fuzz::scalars),
 ];
 
-/// Programs that the linter and its rules are tested with are seeds, too.
-const PROGRAMS: [(&str, &str); 2] = [("python", "../crates/lint/tests/feeds/corpus"), ("rules", "../crates/causes/tests/rules")];
+/// What the linter, its rules and the readers of metrics are tested with are seeds, too.
+const TESTED: [(&str, &str); 3] = [
+    ("python", "../crates/lint/tests/feeds/corpus"),
+    ("rules", "../crates/causes/tests/rules"),
+    ("scalars", "../crates/ingest/tests/scalars"),
+];
 
 fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut seeds = files(&here.join("seeds").join(target));
-    for (_, programs) in PROGRAMS.iter().filter(|(name, _)| *name == target) {
-        seeds.extend(files(&here.join(programs)));
+    for (_, folder) in TESTED.iter().filter(|(name, _)| *name == target) {
+        seeds.extend(files(&here.join(folder)));
     }
     seeds.sort();
     seeds
@@ -179,8 +184,12 @@ fn mixed_programs_for_minutes() {
     eprintln!("{all} programs, {python} of them Python, from {begin}");
 }
 
+/// Of all targets, or of the one that `LOWTIDE_FUZZ_ONLY` names.
 fn damaged(rounds: usize) {
-    for (name, target) in TARGETS {
+    let only = std::env::var("LOWTIDE_FUZZ_ONLY").ok();
+    let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
+    assert!(TARGETS.iter().any(|(name, _)| wanted(name)), "no target is called {only:?}");
+    for (name, target) in TARGETS.into_iter().filter(|(name, _)| wanted(name)) {
         let seeds = seeds(name);
         let mut dice = Dice(name.len() as u64);
         for _ in 0..rounds {
