@@ -316,6 +316,7 @@ fn name_holder(series: &Series, grown: &Grown, finding: &mut Finding) {
 fn blame(holder: &HolderGrown, grown: &Grown, explains: f64, finding: &mut Finding) {
     finding.objects.clone_from(&holder.objects);
     finding.site.clone_from(&holder.site);
+    finding.sites.clone_from(&holder.sites);
     finding.cause = Some(holder.cause.clone()).filter(|cause| !cause.is_empty());
     finding.why = Some(holder.why.clone()).filter(|why| !why.is_empty());
     finding.holder = Some(Holder {

@@ -165,12 +165,14 @@ fn leak(report: &Report) -> &Finding {
 
 #[test]
 fn who_explains_the_growth_is_named() {
-    let report = run(1.0, vec![holder("boxes", 15.0), holder("scores", 4.0), holder("small", 0.1)], 0.0);
+    let at = |line| Site { file: "train.py".into(), line, column: None, text: String::new() };
+    let boxes = HolderGrown { sites: vec![at(12), at(30)], ..holder("boxes", 15.0) };
+    let report = run(1.0, vec![boxes, holder("scores", 4.0), holder("small", 0.1)], 0.0);
     let finding = leak(&report);
     let held = finding.holder.as_ref().expect("somebody");
     assert_eq!((held.name.as_str(), held.length, finding.kind), ("boxes", Some([10, 30]), Some(Kind::PythonObjects)));
     assert!((0.6..0.9).contains(&held.explains), "{held:?}");
-    assert_eq!(finding.site.as_ref().map(|site| site.line), Some(9));
+    assert_eq!(finding.lines().map(|site| site.line).collect::<Vec<_>>(), [9, 12, 30]);
     assert_eq!(finding.objects[0].kind, "numpy.ndarray");
     assert!(finding.evidence.iter().any(|said| said.contains("scores")), "{:?}", finding.evidence);
     assert!(!finding.evidence.iter().any(|said| said.contains("small")), "{:?}", finding.evidence);

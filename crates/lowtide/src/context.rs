@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use lowtide_model::{Report, Site};
+use lowtide_model::{Finding, Report, Site};
 use lowtide_report::Context;
 
 /// Lines before and after.
@@ -15,7 +15,7 @@ const MOST: usize = 64;
 
 /// What stands around the lines that the findings name, where their files are here and are what they were.
 pub fn around(report: &Report) -> Vec<Context> {
-    report.findings.iter().filter_map(|finding| finding.site.as_ref()).filter_map(read).take(MOST).collect()
+    report.findings.iter().flat_map(Finding::lines).filter_map(read).take(MOST).collect()
 }
 
 /// A recording may come from anybody and name any file: only Python source is shown, and only where the line that it names

@@ -17,16 +17,23 @@ pub fn with_source(report: &mut Report) {
     // Several findings often have their lines in one file.
     let mut checked: HashMap<PathBuf, Checked> = HashMap::new();
     for finding in report.findings.iter_mut().filter(|finding| finding.class.grows()).take(MOST) {
-        let Some(site) = &finding.site else { continue };
-        let Some(path) = Path::new(&site.file).canonicalize().ok().filter(|path| path.is_file()) else { continue };
-        let check = |path: &PathBuf| check_parts(&Rooted::new("/"), &[std::slice::from_ref(path)]);
-        let found = checked.entry(path).or_insert_with_key(check);
-        let same = found.findings.iter().filter(|found| found.site.line == site.line as usize && found.site.text == site.text);
-        let mut said = Vec::new();
-        for found in same.filter(|found| !found.ignored) {
-            let what = if found.what.is_empty() { found.cause.title } else { &found.what };
-            said.push(format!("the source shows it by itself, too ({}): {what}", found.cause.id));
-            finding.cause.get_or_insert_with(|| found.cause.id.to_owned());
+        let (mut said, mut cause) = (Vec::new(), None);
+        for site in finding.lines() {
+            let Some(path) = Path::new(&site.file).canonicalize().ok().filter(|path| path.is_file()) else { continue };
+            let check = |path: &PathBuf| check_parts(&Rooted::new("/"), &[std::slice::from_ref(path)]);
+            let found = checked.entry(path).or_insert_with_key(check);
+            let same =
+                found.findings.iter().filter(|found| found.site.line == site.line as usize && found.site.text == site.text);
+            // Of several lines it is said which one.
+            let at = if finding.site.as_ref() == Some(site) { String::new() } else { format!(", at line {}", site.line) };
+            for found in same.filter(|found| !found.ignored) {
+                let what = if found.what.is_empty() { found.cause.title } else { &found.what };
+                said.push(format!("the source shows it by itself, too ({}{at}): {what}", found.cause.id));
+                cause.get_or_insert(found.cause.id);
+            }
+        }
+        if let Some(cause) = cause {
+            finding.cause.get_or_insert_with(|| cause.to_owned());
         }
         finding.evidence.extend(said);
     }
@@ -38,7 +45,7 @@ pub fn with_run(source: &mut Report, run: &Report) -> usize {
     let mut joined = 0;
     for finding in &mut source.findings {
         let Some(site) = &finding.site else { continue };
-        let live = grew.iter().find(|live| live.site.as_ref().is_some_and(|live| is_same(site, live)));
+        let live = grew.iter().find(|live| live.lines().any(|live| is_same(site, live)));
         if let Some(live) = live {
             joined += 1;
             finding.growth.clone_from(&live.growth);
@@ -91,11 +98,14 @@ mod tests {
             found(Class::Leak, site("/there/train.py", 3, "another()"), Some(5.0)),
             found(Class::Leak, None, Some(5.0)),
         ];
-        assert_eq!(with_run(&mut source, &run), 2);
+        let others = site("/there/train.py", 1, "d.append(x)").into_iter().collect();
+        run.findings[1].sites = others;
+        source.findings.push(found(Class::Source, site("/here/train.py", 1, "d.append(x)"), None));
+        assert_eq!(with_run(&mut source, &run), 3);
         let lines: Vec<_> = source.findings.iter().filter_map(|finding| Some(finding.site.as_ref()?.line)).collect();
-        assert_eq!(lines, [9, 5, 3]);
+        assert_eq!(lines, [9, 1, 5, 3], "another line of what grew fastest has its pace");
         assert!(source.findings[0].evidence[0].contains("+1 MiB"), "{:?}", source.findings[0].evidence);
-        assert!(source.findings[2].evidence.is_empty(), "the file has changed since");
+        assert!(source.findings[3].evidence.is_empty(), "the file has changed since");
     }
 
     #[test]
@@ -114,5 +124,13 @@ mod tests {
         assert_eq!(both(7, "kept.append(loss)"), (Some("LT103".to_owned()), 1));
         assert_eq!(both(7, "kept.append(other)"), (None, 0), "it was another file then");
         assert_eq!(both(5, "loss = net(x).sum()"), (None, 0));
+        // Of a holder with several lines, each is looked up.
+        let mut report = Report::empty(Verdict::Leak);
+        let first = site(&file.display().to_string(), 5, "loss = net(x).sum()");
+        let others = site(&file.display().to_string(), 7, "kept.append(loss)").into_iter().collect();
+        report.findings = vec![Finding { sites: others, ..found(Class::Leak, first, Some(1.0)) }];
+        with_source(&mut report);
+        assert_eq!(report.findings[0].cause.as_deref(), Some("LT103"));
+        assert!(report.findings[0].evidence[0].contains("line 7"), "{:?}", report.findings[0].evidence);
     }
 }

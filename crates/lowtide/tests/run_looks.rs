@@ -16,7 +16,10 @@ class Trainer:
     def __init__(self):
         self.history = []
     def step(self):
-        self.history.append(bytearray(b'x' * 60_000))
+        if len(self.history) % 2:
+            self.history.append(bytearray(b'x' * 60_000))
+        else:
+            self.history += [bytearray(b'x' * 60_000)]
         if sys.argv[1] == 'level':
             del self.history[:-10]
 try:
@@ -58,6 +61,13 @@ fn assert_named(output: &Output, report: &Value, looks: &[Look]) {
     assert_eq!(finding["objects"][0]["type"], "bytearray");
     let line = PROGRAM.lines().position(|line| line.contains("append")).unwrap() + 1;
     assert_eq!((finding["site"]["file"].as_str(), finding["site"]["line"].as_u64()), (Some("train.py"), Some(line as u64)));
+    let other = finding["sites"].as_array().and_then(|sites| sites.first()).unwrap();
+    assert_eq!(other["line"].as_u64(), Some(line as u64 + 2), "{finding:#}");
+    assert!(
+        common::text(&output.stderr).contains(&format!("and 1 more line: train.py:{}", line + 2)),
+        "{}",
+        common::text(&output.stderr)
+    );
     assert_eq!(finding["kind"], "python_objects");
     assert!(looks.len() >= 2 && looks[0].grown.is_none() && looks[1].grown.is_some(), "{looks:?}");
     assert_eq!(report["cost"]["looks"].as_u64(), Some(looks.len() as u64));

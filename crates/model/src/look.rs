@@ -15,6 +15,9 @@ pub const MOST_ALLOCATED: usize = 16;
 /// The most lines of each.
 pub const MOST_LINES: usize = 8;
 
+/// The most lines of a holder beside the first.
+pub const MOST_SITES: usize = 5;
+
 /// The most parts of a [`BudgetAt`].
 pub const MOST_PARTS: usize = 32;
 
@@ -185,6 +188,9 @@ pub struct HolderGrown {
     /// The line that adds to it, where one was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<Site>,
+    /// Other lines that add to it again and again, at most [`MOST_SITES`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sites: Vec<Site>,
     /// What its elements hold of the operating system's, in a word: threads, files, processes; empty where nothing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub opens: String,

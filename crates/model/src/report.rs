@@ -244,6 +244,9 @@ pub struct Finding {
     pub holder: Option<Holder>,
     /// The line that adds to it.
     pub site: Option<Site>,
+    /// Other lines that add to the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sites: Vec<Site>,
     /// The cause in the catalogue, as LT103.
     pub cause: Option<String>,
     /// Why it grows, by that line.
@@ -275,6 +278,7 @@ impl Finding {
             objects: Vec::new(),
             holder: None,
             site: None,
+            sites: Vec::new(),
             cause: None,
             why: None,
             fix: None,
@@ -292,6 +296,11 @@ impl Finding {
     #[must_use]
     pub fn grows(&self) -> bool {
         self.class.grows() || self.class == Class::GpuReservedGrowth && self.growth.is_some()
+    }
+
+    /// All lines that add to it, the most telling first.
+    pub fn lines(&self) -> impl Iterator<Item = &Site> {
+        self.site.iter().chain(&self.sites)
     }
 
     /// Whether it says that the run was killed for memory (`oom_kills` of its numbers), not that it may be.

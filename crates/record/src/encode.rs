@@ -2,7 +2,8 @@
 
 use lowtide_model::{
     AllocatedGrown, BudgetAt, Event, Exit, Gpu, GpuUser, Grown, HolderGrown, LineGrown, Look, MOST_ALLOCATED, MOST_HOLDERS,
-    MOST_LINES, MOST_OBJECTS, MOST_ON_DEVICES, MOST_PARTS, Mark, Note, OnDevice, Process, RunEnd, RunInfo, Site, Tick, WatchCost,
+    MOST_LINES, MOST_OBJECTS, MOST_ON_DEVICES, MOST_PARTS, MOST_SITES, Mark, Note, OnDevice, Process, RunEnd, RunInfo, Site,
+    Tick, WatchCost,
 };
 
 use crate::format::{Kind, MAX_PAYLOAD, keep_time, to_us};
@@ -191,6 +192,7 @@ fn tidy_gpu(gpu: &Gpu) -> Gpu {
 }
 
 fn tidy_look(look: &Look) -> Look {
+    let site = |site: &Site| Site { file: cut(&site.file), text: cut_to(&site.text, MAX_STEP), ..*site };
     let holder = |holder: &HolderGrown| HolderGrown {
         path: holder.path.iter().take(MOST_STEPS).map(|step| cut_to(step, MAX_STEP)).collect(),
         name: cut_to(&holder.name, MAX_STEP),
@@ -200,7 +202,8 @@ fn tidy_look(look: &Look) -> Look {
         objects: holder.objects.iter().take(MOST_OBJECTS).cloned().collect(),
         why: cut_to(&holder.why, MAX_STEP),
         cause: cut_to(&holder.cause, MAX_STEP),
-        site: holder.site.as_ref().map(|site| Site { text: cut_to(&site.text, MAX_STEP), ..site.clone() }),
+        site: holder.site.as_ref().map(site),
+        sites: holder.sites.iter().take(MOST_SITES).map(site).collect(),
         ..*holder
     };
     let grown = look.grown.as_ref().map(|grown| Grown {
@@ -208,11 +211,8 @@ fn tidy_look(look: &Look) -> Look {
         holders: grown.holders.iter().take(MOST_HOLDERS).map(holder).collect(),
         ..grown.clone()
     });
-    let line = |line: &LineGrown| LineGrown {
-        site: line.site.as_ref().map(|site| Site { file: cut(&site.file), text: cut_to(&site.text, MAX_STEP), ..site.clone() }),
-        function: cut_to(&line.function, MAX_STEP),
-        ..*line
-    };
+    let line =
+        |line: &LineGrown| LineGrown { site: line.site.as_ref().map(site), function: cut_to(&line.function, MAX_STEP), ..*line };
     let allocated = |grown: &AllocatedGrown| AllocatedGrown {
         seconds: keep_time(grown.seconds),
         lines: grown.lines.iter().take(MOST_LINES).map(line).collect(),

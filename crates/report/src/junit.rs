@@ -50,8 +50,8 @@ fn case_of(xml: &mut String, finding: &Finding) {
     let sentence = super::sentence(finding);
     let _ = writeln!(xml, "    <testcase classname=\"{}\" name=\"{}{}\">", escaped(&class), escaped(&name), escaped(&place));
     let _ = writeln!(xml, "      <failure message=\"{}\" type=\"{}\">", escaped(&sentence), escaped(&name));
-    let text = finding.site.as_ref().map(|site| &site.text);
-    for line in [text, finding.why.as_ref(), finding.fix.as_ref()].into_iter().flatten() {
+    let text = finding.lines().map(|site| Some(&site.text));
+    for line in text.chain([finding.why.as_ref(), finding.fix.as_ref()]).flatten() {
         let _ = writeln!(xml, "{}", escaped(line));
     }
     xml.push_str("      </failure>\n    </testcase>\n");

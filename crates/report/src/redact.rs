@@ -32,7 +32,7 @@ pub fn redact(report: &mut Report) {
         process.host = String::new();
     }
     for finding in &mut report.findings {
-        if let Some(site) = &mut finding.site {
+        for site in finding.site.iter_mut().chain(&mut finding.sites) {
             (site.file, site.text) = (GONE.to_owned(), GONE.to_owned());
         }
         // It may quote lines of the source.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use lowtide_model::{Class, Finding, Report};
+use lowtide_model::{Class, Finding, Report, Site};
 use serde_json::{Value, json};
 
 use crate::github::is_telling;
@@ -58,14 +58,20 @@ fn result(finding: &Finding, index: usize) -> Value {
         "message": {"text": super::sentence(finding)},
     });
     if let Some(site) = &finding.site {
-        let mut region = json!({"startLine": site.line, "snippet": {"text": site.text}});
-        if let Some(column) = site.column {
-            region["startColumn"] = json!(column);
-        }
-        let location = json!({"artifactLocation": {"uri": uri(&site.file)}, "region": region});
-        result["locations"] = json!([{"physicalLocation": location}]);
+        result["locations"] = json!([location(site)]);
+    }
+    if !finding.sites.is_empty() {
+        result["relatedLocations"] = finding.sites.iter().map(location).collect();
     }
     result
+}
+
+fn location(site: &Site) -> Value {
+    let mut region = json!({"startLine": site.line, "snippet": {"text": site.text}});
+    if let Some(column) = site.column {
+        region["startColumn"] = json!(column);
+    }
+    json!({"physicalLocation": {"artifactLocation": {"uri": uri(&site.file)}, "region": region}})
 }
 
 /// A path as a reference of RFC 3986: what is not plain is written as `%` and two digits.

@@ -161,6 +161,14 @@ fn standing(holder: &HolderGrowth, opens: bool, statements: &[Statement], reason
     if maybe { Standing::Suspect } else { Standing::Culprit }
 }
 
+/// Whether a line runs again and again, and what it adds stays.
+pub fn adds_again(statement: &Statement) -> bool {
+    let stays = !statement.bound.as_ref().is_some_and(|bound| bound.is_firm() || *bound == Bound::Local);
+    let again = statement.repeated || matches!(statement.kind, Kind::CollectorOff | Kind::Cache);
+    let own = !statement.library || !statement.via.is_empty();
+    stays && again && own && statement.kind != Kind::Assigned
+}
+
 /// The type of most of what each container has.
 fn holds(census: &Census, grown: &[HolderGrowth]) -> HashMap<ObjectId, String> {
     let wanted: HashSet<ObjectId> = grown.iter().filter(|holder| holder.len.is_some()).map(|holder| holder.id).collect();

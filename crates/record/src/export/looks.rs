@@ -20,7 +20,7 @@ table! {
 }
 
 table! {
-    /// What had grown between a look and the first one: parts of the memory, holders, and the objects that a holder has more; or,
+    /// What had grown between a look and the first one: parts of the memory, holders, other lines that add to these, and the objects that a holder has more; or,
     /// by the history of PyTorch's allocator, lines that asked for what is in use.
     GROWN "grown", grown_row(look: &Look, what: &What) {
         t_s: Real = look.t_s,
@@ -56,11 +56,13 @@ pub(super) struct What<'a> {
     holder: Option<&'a HolderGrown>,
     object: Option<&'a ObjectGrown>,
     line: Option<&'a LineGrown>,
+    site: Option<&'a Site>,
 }
 
 impl What<'_> {
     fn site(&self) -> Option<&Site> {
-        self.holder.and_then(|holder| holder.site.as_ref()).or(self.line.and_then(|line| line.site.as_ref()))
+        let by_line = || self.line.and_then(|line| line.site.as_ref());
+        self.holder.and_then(|holder| holder.site.as_ref()).or_else(by_line).or(self.site)
     }
 }
 
@@ -76,6 +78,7 @@ pub(super) fn look_rows(look: &Look) -> Vec<[Value; GROWN.columns.len()]> {
     }
     for one in look.grown.iter().flat_map(|grown| &grown.holders) {
         rows.push(What { what: "holder", name: &one.name, bytes: one.bytes, holder: Some(one), ..What::default() });
+        rows.extend(one.sites.iter().map(|site| What { what: "site", name: &one.name, site: Some(site), ..What::default() }));
         rows.extend(one.objects.iter().map(|object| What {
             what: "objects",
             name: &one.name,

@@ -53,6 +53,7 @@ fn run() -> Vec<Event> {
         bytes: 13,
         objects: vec![object],
         site: Some(Site { file: "train.py".into(), line: 9, ..Site::default() }),
+        sites: vec![Site { file: "eval.py".into(), line: 12, ..Site::default() }],
         ..HolderGrown::default()
     };
     let parts = vec![PartGrown { name: "native heap".into(), sort: Sort::Native, bytes: -2 }];
@@ -126,6 +127,7 @@ fn sqlite_has_all_tables() {
         "SELECT line FROM grown WHERE what = 'holder' AND path = 'module __main__ -> kept: list' AND length - length_before = 3",
         9,
     );
+    is("SELECT line FROM grown WHERE what = 'site' AND name = 'kept' AND file = 'eval.py'", 12);
     is("SELECT bytes FROM grown WHERE what = 'objects' AND name = 'kept' AND type = 'torch.Tensor' AND count = 3", 12);
     is("SELECT count(*) FROM processes WHERE exit_s = 99 AND name LIKE 'a,%'", 1);
 }
@@ -166,7 +168,7 @@ fn parquet_has_all_tables_in_files_of_their_own() {
         ("notes", 1),
         ("marks", 2),
         ("looks", 2),
-        ("grown", 3),
+        ("grown", 4),
     ] {
         assert_eq!(rows(&format!("run.{name}.parquet")).len(), count, "{name}");
     }

@@ -190,6 +190,7 @@ fn any_look() -> impl Strategy<Value = Event> {
             bytes,
             objects: vec![object],
             site: Some(Site { file: "train.py".to_owned(), line: id, column: None, text: name.clone() }),
+            sites: vec![Site { file: name.clone(), line: id, column: None, text: name.clone() }; usize::from(copied)],
             bounded: copied,
             ..HolderGrown::default()
         };

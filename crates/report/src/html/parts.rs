@@ -264,20 +264,20 @@ fn sites(report: &Report, sources: &[Context]) -> Vec<Value> {
     let mut told: Vec<(&str, u32)> = Vec::new();
     let mut all = Vec::new();
     for finding in &report.findings {
-        let Some(site) = &finding.site else { continue };
-        // A place without its text is in the head already.
-        if site.text.is_empty() && !sources.iter().any(|context| context.file == site.file && context.line == site.line) {
-            continue;
+        for (site, is_first) in finding.lines().zip(std::iter::once(finding.site.is_some()).chain(std::iter::repeat(false))) {
+            // A place without its text is in the head already.
+            if site.text.is_empty() && !sources.iter().any(|context| context.file == site.file && context.line == site.line) {
+                continue;
+            }
+            if told.contains(&(site.file.as_str(), site.line)) {
+                continue;
+            }
+            told.push((&site.file, site.line));
+            let said = [&finding.why, &finding.fix].into_iter().flatten().cloned().collect::<Vec<_>>().join(" → ");
+            let (cause, note) =
+                if is_first { (finding.cause.as_deref().unwrap_or_default(), said) } else { ("", "adds to the same".to_owned()) };
+            all.push(context! { place => place(site), cause => cause, lines => code(site, sources), note => note });
         }
-        if told.contains(&(site.file.as_str(), site.line)) {
-            continue;
-        }
-        told.push((&site.file, site.line));
-        let cause = finding.cause.as_deref().unwrap_or_default();
-        all.push(context! {
-            place => place(site), cause => cause, lines => code(site, sources),
-            note => [&finding.why, &finding.fix].into_iter().flatten().cloned().collect::<Vec<_>>().join(" → "),
-        });
     }
     all
 }

@@ -62,6 +62,9 @@ fn answer(out: &mut String, report: &Report) {
             let cause = leak.cause.as_ref().map_or(String::new(), |cause| format!(" {}", plain(cause)));
             row("line", format!("{} {}{cause}", code(&format!("{}:{}", site.file, site.line)), code(site.text.trim())));
         }
+        for site in &leak.sites {
+            row("and", format!("{} {}", code(&format!("{}:{}", site.file, site.line)), code(site.text.trim())));
+        }
         for (name, text) in [("why", &leak.why), ("fix", &leak.fix)] {
             if let Some(text) = text {
                 row(name, plain(text));

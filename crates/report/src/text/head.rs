@@ -149,6 +149,9 @@ fn line(page: &mut Page, leak: &Finding) {
         let cause = leak.cause.as_ref().map_or(String::new(), |cause| format!("   {cause}"));
         page.labelled("line", &format!("{file}:{}   {}{cause}", site.line, cut(site.text.trim(), 120)));
     }
+    if let Some(others) = words::other_lines(&leak.sites) {
+        page.labelled("", &others);
+    }
     if let Some(why) = &leak.why {
         page.labelled("why", why);
     }

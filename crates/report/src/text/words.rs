@@ -1,6 +1,6 @@
 //! Numbers in the units that people think in.
 
-use lowtide_model::{Bytes, Growth, Kind, ObjectGrown, Rate, Seconds};
+use lowtide_model::{Bytes, Growth, Kind, ObjectGrown, Rate, Seconds, Site};
 
 /// The span of time that rates are told in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,6 +96,14 @@ fn count(value: f64, kind: Option<Kind>) -> String {
 /// `1 stop`, `2 stops`.
 pub fn pieces(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// `and 1 more line: train.py:88`, `and 2 more lines: train.py:88, eval.py:12`.
+pub fn other_lines(sites: &[Site]) -> Option<String> {
+    let place = |site: &Site| format!("{}:{}", site.file.rsplit('/').next().unwrap_or(&site.file), site.line);
+    let places: Vec<String> = sites.iter().map(place).collect();
+    let count = pieces(sites.len() as u64, "more line", "more lines");
+    (!sites.is_empty()).then(|| format!("and {count}: {}", places.join(", ")))
 }
 
 /// `once`, `twice`, `3 times`.

@@ -1,7 +1,7 @@
 //! Markdown, `JUnit` and GitHub annotations of a run: what they say of expectations, and that nothing foreign is markup in them.
 
 use lowtide_model::{ExpectationReport, ExpectationState, Report};
-use lowtide_report::{github, junit, markdown};
+use lowtide_report::{Curve, github, html, json, junit, markdown, sarif};
 
 use super::samples;
 
@@ -37,6 +37,22 @@ fn expectations_are_test_cases_and_annotations() {
 }
 
 #[test]
+fn each_line_that_adds_to_it_is_told() {
+    let report = samples::held_by_two();
+    let page = html(&report, &Curve::default(), &[]);
+    for said in [markdown(&report), junit(&report), sarif(&report), json(&report), page] {
+        let (first, other) = (said.find("outputs.append(out)"), said.find("outputs.append(logits)"));
+        assert!(first.is_some() && first < other, "{said}");
+    }
+    let sarif: serde_json::Value = serde_json::from_str(&sarif(&report)).unwrap();
+    let related = &sarif["runs"][0]["results"][0]["relatedLocations"][0]["physicalLocation"];
+    assert_eq!(
+        (&related["region"]["startLine"], &related["artifactLocation"]["uri"]),
+        (&12.into(), &"/home/me/evaluate.py".into())
+    );
+}
+
+#[test]
 fn markdown_answers_first() {
     insta::assert_snapshot!("markdown_held", markdown(&samples::held()));
     insta::assert_snapshot!("markdown_no_leak", markdown(&samples::no_leak()));
@@ -55,7 +71,7 @@ fn nothing_foreign_is_markup_or_control() {
             if let Some(process) = &mut finding.process {
                 process.name.clone_from(&foreign);
             }
-            if let Some(site) = &mut finding.site {
+            for site in finding.site.iter_mut().chain(&mut finding.sites) {
                 (site.file, site.text) = (foreign.clone(), foreign.clone());
             }
         }

@@ -124,7 +124,7 @@ const HOSTILE: &str =
 
 /// Everything that a report has a name in, hostile.
 fn hostile() -> Report {
-    let mut report = samples::held();
+    let mut report = samples::held_by_two();
     report.run.command = HOSTILE.into();
     report.run.host = HOSTILE.into();
     report.run.recording = Some(HOSTILE.into());
@@ -142,7 +142,7 @@ fn hostile() -> Report {
             (holder.name, holder.kind) = (HOSTILE.into(), HOSTILE.into());
         }
         finding.objects.iter_mut().for_each(|object| object.kind = HOSTILE.into());
-        if let Some(site) = &mut finding.site {
+        for site in finding.site.iter_mut().chain(&mut finding.sites) {
             (site.file, site.text) = (HOSTILE.into(), HOSTILE.into());
         }
         if let Some(process) = &mut finding.process {

@@ -6,13 +6,15 @@ use super::samples;
 
 #[test]
 fn nothing_secret_is_left_in_text_or_json() {
-    let mut report = samples::held();
+    let mut report = samples::held_by_two();
     report.warnings = vec!["cannot write /home/annabel/secret project/x.csv: on gpu-node-3, ~/runs is full (5 MiB/min)".into()];
     report.findings[0].evidence.push("seen in `python train.py --config configs/base.yaml`, see data/labels.csv.".into());
     report.processes[0].role_reason = "its command is `uv run train.py`".into();
     redact(&mut report);
     let all = format!("{}{}", json(&report), text(&report, &TextOptions { verbose: true, ..TextOptions::default() }));
-    for secret in ["train.py", "configs", "gpu-node-3", "kubepods", "train.lowtide", "annabel", "~/runs", "labels", "append"] {
+    for secret in
+        ["train.py", "configs", "gpu-node-3", "kubepods", "train.lowtide", "annabel", "~/runs", "labels", "append", "evaluate"]
+    {
         assert!(!all.contains(secret), "{secret} is in {all}");
     }
     for kept in ["5 MiB/min", "python [redacted]", "4242", "trainer.outputs", "the low-water mark rose in 13 of 13 cycles"] {

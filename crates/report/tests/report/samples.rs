@@ -84,6 +84,14 @@ pub fn held() -> Report {
     report
 }
 
+/// The same, where two lines add to it.
+pub fn held_by_two() -> Report {
+    let mut report = held();
+    report.findings[0].sites =
+        vec![Site { file: "/home/me/evaluate.py".into(), line: 12, column: None, text: "trainer.outputs.append(logits)".into() }];
+    report
+}
+
 /// The leak of the design's example, as far as it is seen from outside.
 pub fn leak() -> Report {
     let rate = 446.0 * 1024.0;
@@ -467,6 +475,7 @@ pub fn all() -> Vec<(&'static str, Report)> {
     vec![
         ("leak", leak()),
         ("held", held()),
+        ("held_by_two", held_by_two()),
         ("likely", likely()),
         ("no_leak", no_leak()),
         ("undecided", undecided()),

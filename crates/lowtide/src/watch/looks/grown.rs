@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use lowtide_lint::feeds::Statement;
-use lowtide_model::{Grown, HolderGrown, MOST_HOLDERS, MOST_OBJECTS, ObjectGrown, PartGrown, Site, Sort};
+use lowtide_model::{Grown, HolderGrown, MOST_HOLDERS, MOST_OBJECTS, MOST_SITES, ObjectGrown, PartGrown, Site, Sort};
 use lowtide_pyheap::memory::Memory;
 use lowtide_pyheap::torch::groups::Kind;
 use lowtide_pyheap::torch::{self, Tensor};
@@ -107,6 +107,7 @@ fn holder(culprit: &Culprit, added: Added, sources: &Sources) -> HolderGrown {
     };
     let root = std::iter::once(growth.path.root.to_string());
     let cause = culprit::cause(culprit, &objects).map_or_else(String::new, |cause| cause.id.to_owned());
+    let site = culprit.site.as_ref().and_then(|statement| site(statement, sources));
     HolderGrown {
         path: root.chain(growth.path.steps.iter().map(ToString::to_string)).collect(),
         name: name(&growth.path),
@@ -117,7 +118,8 @@ fn holder(culprit: &Culprit, added: Added, sources: &Sources) -> HolderGrown {
         bytes: growth.bytes,
         elsewhere,
         objects,
-        site: culprit.site.as_ref().and_then(|statement| site(statement, sources)),
+        sites: others(culprit, site.as_ref(), sources),
+        site,
         opens: culprit.opens.unwrap_or_default().to_owned(),
         bounded: culprit.standing == Standing::Bounded,
         why: words::why(culprit, sources),
@@ -134,6 +136,19 @@ fn site(statement: &Statement, sources: &Sources) -> Option<Site> {
         column: None,
         text: site.text.clone(),
     })
+}
+
+/// Other lines that make it grow: each by itself would be told, and none of them is the first one again.
+fn others(culprit: &Culprit, first: Option<&Site>, sources: &Sources) -> Vec<Site> {
+    let mut told: Vec<Site> = Vec::new();
+    for other in culprit.others.iter().filter(|other| culprit::adds_again(other)).filter_map(|other| site(other, sources)) {
+        let is_same = |known: &Site| known.file == other.file && known.line == other.line;
+        if !first.is_some_and(is_same) && !told.iter().any(is_same) {
+            told.push(other);
+        }
+    }
+    told.truncate(MOST_SITES);
+    told
 }
 
 /// As its author would write it: `trainer.history`, `cache["x"]`; with its module where that is not the program itself.
