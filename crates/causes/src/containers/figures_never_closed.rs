@@ -1,10 +1,12 @@
 //! LT309: Figures are never closed.
 
+use std::collections::HashSet;
+
 use crate::words::function;
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::ask::{given, keyword, last_name};
 use lowtide_lint::check::{Check, Hit};
-use lowtide_lint::model::{Assign, Call, Expr, Model, Ranged, ScopeId};
+use lowtide_lint::model::{Assign, Call, Expr, Model, Ranged, ScopeId, TextRange};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -38,17 +40,28 @@ fn signature(live: &Live) -> Option<u8> {
     (live.objects_named(&["Figure", "FigureCanvasAgg", "FigureManagerBase"])).then_some(92)
 }
 
-/// A new figure of pyplot in code that runs again and again, which neither closes nor shows it, nor gives it to anybody.
+/// What draws with pyplot.
+const DRAW: &[&str] = &["matplotlib", "seaborn", "pandas"];
+
+/// A new figure of pyplot in code that runs again and again, which neither closes nor shows it, nor gives it to anybody who closes
+/// figures.
 fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
-    for (file, model) in check.files().filter(|(_, model)| model.source.text().contains("matplotlib")) {
+    // A figure that another file's function gives is drawn there.
+    let draws = |model: &Model| DRAW.iter().any(|name| model.source.text().contains(name));
+    if !check.flow.models.iter().any(|(_, model)| draws(model)) {
+        return hits;
+    }
+    let given = given_figures(check);
+    let closing = check.flow.models.iter().any(|(_, model)| closes_any(model));
+    for (file, model) in check.files() {
         for call in &model.calls {
-            let makes = makes_figure(model, call) || returns_figure(check, file, call);
+            let makes = makes_figure(model, call) || given.contains(&(file, call.call.range()));
             if makes
                 && !has_number(call)
                 && check.runs_again(file, call.scope, call.block)
                 && !is_closed(check, file, model, call.scope)
-                && !is_given_away(model, call)
+                && !is_given_away(check, file, model, call, closing)
             {
                 hits.push(Hit::new(file, call.call.start()).saying(format!(
                     "pyplot keeps one more figure each time that this line in {} runs; none is closed",
@@ -63,22 +76,76 @@ fn rule(check: &Check) -> Vec<Hit> {
 fn makes_figure(model: &Model, call: &Call) -> bool {
     pyplot(model, call.scope, &call.call.func)
         .is_some_and(|name| matches!(name.as_str(), "figure" | "subplots" | "subplot_mosaic"))
+        || draws_figure(model, call)
 }
 
-/// Whether a call is one of a function of the program that gives a figure it made.
-fn returns_figure<'p>(check: &Check<'_, 'p>, file: FileId, call: &Call<'p>) -> bool {
-    let Some((of, function)) = check.flow.callee(file, call.scope, &call.call.func) else { return false };
-    let model = check.flow.models.of(of);
-    let made = model.assigns.iter().filter(|assign| model.function_of(assign.scope) == Some(function)).find(|assign| {
-        assign.target.is_name_expr()
-            && model.calls.iter().any(|made| made.call.range() == assign.value.range() && makes_figure(model, made))
-    });
-    made.is_some_and(|made| {
-        let mut results = model.results.iter().filter(|result| model.function_of(result.scope) == Some(function));
-        results.any(|result| match (result.value, made.target) {
-            (Expr::Name(given), Expr::Name(figure)) => given.id == figure.id,
-            _ => false,
-        })
+/// Functions of seaborn that make a figure of their own; the others draw into the current one.
+const OF_SEABORN: &[&str] = &["catplot", "clustermap", "displot", "jointplot", "lmplot", "pairplot", "relplot"];
+
+/// `sns.pairplot(frame)`, `pd.DataFrame(rows).plot()`: a figure of pyplot that is not asked for by its name.
+fn draws_figure(model: &Model, call: &Call) -> bool {
+    let Some(name) = last_name(&call.call.func) else { return false };
+    if OF_SEABORN.contains(&name) {
+        return model.full_name(call.scope, &call.call.func).is_some_and(|name| name.starts_with("seaborn."));
+    }
+    let Expr::Attribute(plot) = &*call.call.func else { return false };
+    // `frame.plot(...)`, `frame.plot.bar(...)`
+    let on = match &*plot.value {
+        Expr::Attribute(inner) if inner.attr.as_str() == "plot" => &*inner.value,
+        on if name == "plot" => on,
+        _ => return false,
+    };
+    keyword(call.call, "ax").is_none() && is_frame(model, call.scope, on, 4)
+}
+
+/// Whether a value is a table of pandas that is made here: `pd.DataFrame(rows)`, `pd.read_csv(path)`, a name for one.
+fn is_frame(model: &Model, scope: ScopeId, value: &Expr, left: usize) -> bool {
+    let Some(left) = left.checked_sub(1) else { return false };
+    match value {
+        Expr::Call(call) => {
+            let name = model.full_name(scope, &call.func);
+            name.is_some_and(|name| {
+                name.strip_prefix("pandas.").is_some_and(|name| matches!(name, "DataFrame" | "Series") || name.starts_with("read_"))
+            }) || matches!(&*call.func, Expr::Attribute(method) if is_frame(model, scope, &method.value, left))
+        }
+        Expr::Subscript(item) => is_frame(model, scope, &item.value, left),
+        Expr::Name(name) => {
+            let Some(owner) = model.owner(scope, name.id.as_str()) else { return false };
+            let mut made = model.assigns.iter().filter(|assign| {
+                matches!(assign.target, Expr::Name(target) if target.id == name.id)
+                    && model.owner(assign.scope, name.id.as_str()) == Some(owner)
+            });
+            made.next().is_some_and(|first| is_frame(model, first.scope, first.value, left)) && made.next().is_none()
+        }
+        _ => false,
+    }
+}
+
+/// The calls of functions of the program that give a figure they made.
+fn given_figures(check: &Check) -> HashSet<(FileId, TextRange)> {
+    let mut given = HashSet::new();
+    for (of, model) in check.flow.models.iter() {
+        for made in model.calls.iter().filter(|call| makes_figure(model, call)) {
+            let Some(function) = model.function_of(made.scope) else { continue };
+            let figures: Vec<&str> = model
+                .assigns
+                .iter()
+                .filter(|assign| assign.value.range() == made.call.range())
+                .filter_map(|assign| assign.target.as_name_expr().map(|name| name.id.as_str()))
+                .collect();
+            let mut results = model.results.iter().filter(|result| model.function_of(result.scope) == Some(function));
+            if results.any(|result| matches!(result.value, Expr::Name(name) if figures.contains(&name.id.as_str()))) {
+                given.extend(check.callers(of, function).into_iter().map(|(from, call)| (from, call.call.range())));
+            }
+        }
+    }
+    given
+}
+
+/// Whether anything in a file closes figures, by whatever name.
+fn closes_any(model: &Model) -> bool {
+    model.calls.iter().any(|call| {
+        pyplot(model, call.scope, &call.call.func).is_some_and(|name| matches!(name.as_str(), "close" | "clf" | "show" | "switch_backend"))
     })
 }
 
@@ -122,13 +189,14 @@ fn is_closed<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, scope: 
 }
 
 /// Whether the figure, or pyplot with its newest one, is returned, put into an attribute or given to a call.
-fn is_given_away(model: &Model, call: &Call) -> bool {
+fn is_given_away<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, call: &Call<'p>, closing: bool) -> bool {
     let function = model.function_of(call.scope);
     let is_value = |assign: &&Assign| assign.value.range() == call.call.range();
     let targets: Vec<&Expr> = model.assigns.iter().filter(is_value).map(|assign| assign.target).collect();
     // A call in the middle of something else gives its figure to that.
     if targets.is_empty() && call.statement != call.call.range() {
-        return true;
+        let is_given = |other: &&Call<'p>| given(other.call).any(|value| value.range() == call.call.range());
+        return !model.calls.iter().find(is_given).is_some_and(|other| leaves_open(check, file, model, other, closing));
     }
     let mut names: Vec<&str> = targets.iter().filter_map(|target| target.as_name_expr().map(|name| name.id.as_str())).collect();
     if names.len() < targets.len() {
@@ -144,6 +212,44 @@ fn is_given_away(model: &Model, call: &Call) -> bool {
     };
     let returned = model.results.iter().any(|result| model.function_of(result.scope) == function && holds(result.value));
     let kept = model.assigns.iter().any(|assign| model.function_of(assign.scope) == function && holds(assign.value));
-    let given = model.calls.iter().any(|other| model.function_of(other.scope) == function && given(other.call).any(holds));
+    let given = model.calls.iter().any(|other| {
+        model.function_of(other.scope) == function && given(other.call).any(holds) && !leaves_open(check, file, model, other, closing)
+    });
     returned || kept || given
 }
+
+/// Whether who is given a figure is known to leave it open: what makes an image of it, a figure's or pyplot's own functions, and
+/// TensorBoard's `add_figure` where it is told so. A function of the program's own leaves it open where nothing in its file closes
+/// figures.
+fn leaves_open<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, call: &Call<'p>, closing: bool) -> bool {
+    // What keeps it or sends it away leaves it open, and who takes it from there would have to call pyplot.
+    if !closing && matches!(last_name(&call.call.func), Some("append" | "log" | "log_figure" | "log_image" | "upload")) {
+        return check.flow.callee(file, call.scope, &call.call.func).is_none();
+    }
+    let name = model.full_name(call.scope, &call.call.func).unwrap_or_default();
+    if matches!(name.as_str(), "wandb.Image" | "wandb.sdk.data_types.image.Image" | "len" | "id" | "print" | "isinstance" | "type" | "mlflow.log_figure") {
+        return true;
+    }
+    if last_name(&call.call.func) == Some("add_figure") {
+        let close = keyword(call.call, "close").or_else(|| call.call.arguments.args.get(3));
+        return close.is_some_and(|close| matches!(close, Expr::BooleanLiteral(close) if !close.value));
+    }
+    let closes = |model: &Model| model.calls.iter().any(|call| last_name(&call.call.func) == Some("close"));
+    check
+        .flow
+        .callee(file, call.scope, &call.call.func)
+        .is_some_and(|(of, function)| {
+            let model = check.flow.models.of(of);
+            // It may hand it on.
+            !closes(model) && !model.results.iter().any(|result| model.function_of(result.scope) == Some(function))
+                && model.calls.iter().filter(|inner| model.function_of(inner.scope) == Some(function)).all(|inner| {
+                    matches!(&*inner.call.func, Expr::Attribute(method) if DRAWS_ON.contains(&method.attr.as_str())) || pyplot(model, inner.scope, &inner.call.func).is_some()
+                })
+        })
+}
+
+/// Methods of figures and axes that only draw, set or save.
+const DRAWS_ON: &[&str] = &[
+    "add_axes", "add_subplot", "bar", "colorbar", "fill_between", "gca", "grid", "hist", "imshow", "legend", "plot", "savefig", "scatter",
+    "set", "set_axis_off", "set_title", "set_xlabel", "set_xlim", "set_ylabel", "set_ylim", "suptitle", "text", "tight_layout",
+];

@@ -2,11 +2,12 @@
 
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::check::{Check, Hit};
+use lowtide_lint::check::{Check, Hit, Put};
 use lowtide_lint::feeds::Kind;
 use lowtide_lint::feeds::cache_limit;
-use lowtide_lint::flow::ClassId;
+use lowtide_lint::flow::{ClassId, Place};
 use lowtide_lint::model::{Expr, Model, Ranged, ScopeId, ScopeKind, TextSize};
+use lowtide_lint::program::{Defined, FileId};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -14,7 +15,8 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "lru-cache-on-method",
     title: "`lru_cache` on a method keeps every instance",
     severity: Severity::Leak,
-    happens: "`@lru_cache` or `@cache` decorates a method. The instance is a part of each key.",
+    happens: "`@lru_cache`, `@cache` or a decorator of one's own that remembers results decorates a method. The instance is a part \
+                  of each key.",
     keeps: "The cache lives as long as the class. It keeps every instance that the method was called on, with \
                 arguments and results; with `maxsize=None` without bound.",
     shows: "Instances that nobody uses any more stay alive, held by a cache; growth with each new argument.",
@@ -54,7 +56,8 @@ fn rule(check: &Check) -> Vec<Hit> {
                 continue;
             }
             for decorator in &function.decorator_list {
-                let Some(limited) = limit(model, class, &decorator.expression) else { continue };
+                let own = || caches_for_ever(check, file, class, &decorator.expression).then_some(false);
+                let Some(limited) = limit(model, class, &decorator.expression).or_else(own) else { continue };
                 if knows(model, decorator.expression.start()) {
                     continue;
                 }
@@ -76,6 +79,85 @@ fn limit(model: &Model, class: ScopeId, decorator: &Expr) -> Option<bool> {
     let named = if let Expr::Call(call) = decorator { &*call.func } else { decorator };
     let name = model.full_name(class, named)?;
     cache_limit(decorator).filter(|_| matches!(name.as_str(), "functools.lru_cache" | "functools.cache"))
+}
+
+/// Whether a decorator of the program's own, or of cachetools, files each result under arguments with the instance among them, and
+/// takes none out.
+fn caches_for_ever<'p>(check: &Check<'_, 'p>, file: FileId, class: ScopeId, decorator: &'p Expr) -> bool {
+    let named = if let Expr::Call(call) = decorator { &*call.func } else { decorator };
+    if let Expr::Call(call) = decorator
+        && check.flow.models.of(file).full_name(class, named).is_some_and(|name| name == "cachetools.cached")
+    {
+        let cache = call.arguments.args.first().or_else(|| lowtide_lint::ask::keyword(call, "cache"));
+        return cache.is_some_and(Expr::is_dict_expr) && lowtide_lint::ask::keyword(call, "key").is_none();
+    }
+    match check.flow.models.defined(file, class, named) {
+        Some(Defined::Function(of, function)) => files_results(check, of, &|model, scope| is_around(model, function, scope)),
+        Some(Defined::Class(of, class)) => files_results(check, of, &|model, scope| {
+            model.method_of(scope).is_some_and(|(own, method)| own == class && model.scope(method).name() == "__call__")
+        }),
+        _ => false,
+    }
+}
+
+/// Whether what a decorator puts in the place of a function (`is_wrapper` tells its scope) adds to something older, by a key that
+/// holds all its arguments.
+fn files_results(check: &Check, file: FileId, is_wrapper: &dyn Fn(&Model, ScopeId) -> bool) -> bool {
+    let model = check.flow.models.of(file);
+    check.puts(file, model).iter().any(|put| {
+        let Some(wrapper) = model.function_of(put.scope).filter(|_| is_wrapper(model, put.scope)) else { return false };
+        let Some(key) = put.key else { return false };
+        let older = check.flow.places(file, put.scope, put.container).iter().any(|at| match at.place {
+            Place::Variable(of, owner, _) => of == file && owner != wrapper,
+            Place::Attribute(..) => true,
+            _ => false,
+        });
+        older && holds_arguments(check, put, model, wrapper, key, 3) && check.gets_only_more(put) && !is_weak(check, put)
+    })
+}
+
+/// Whether a key is or holds all arguments, or the first: not a text or a number made of them.
+fn holds_arguments<'p>(check: &Check<'_, 'p>, put: &Put<'p>, model: &Model<'p>, wrapper: ScopeId, key: &'p Expr, left: usize) -> bool {
+    let Some(left) = left.checked_sub(1) else { return false };
+    match key {
+        Expr::Tuple(each) => each.elts.iter().any(|part| holds_arguments(check, put, model, wrapper, part, left)),
+        Expr::Starred(each) => holds_arguments(check, put, model, wrapper, &each.value, left),
+        Expr::BinOp(each) => {
+            holds_arguments(check, put, model, wrapper, &each.left, left) || holds_arguments(check, put, model, wrapper, &each.right, left)
+        }
+        Expr::Name(name) => {
+            let Some(parameters) = model.scope(wrapper).parameters() else { return false };
+            let all = parameters.vararg.as_ref().is_some_and(|vararg| vararg.name.id == name.id) && parameters.args.is_empty();
+            // Of a class's `__call__` the first is the decorator itself.
+            let own = usize::from(model.method_of(wrapper).is_some_and(|(_, method)| method == wrapper));
+            let all = all || parameters.vararg.as_ref().is_some_and(|vararg| vararg.name.id == name.id) && parameters.args.len() == own;
+            let first = parameters.args.get(own).is_some_and(|first| first.parameter.name.id == name.id);
+            all || first
+                || check.values(put.file, put.scope, key).into_iter().any(|(of, scope, value)| {
+                    of == put.file && model.function_of(scope) == Some(wrapper) && holds_arguments(check, put, model, wrapper, value, left)
+                })
+        }
+        _ => false,
+    }
+}
+
+/// A dictionary that lets go of its keys.
+fn is_weak<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    check.values(put.file, put.scope, put.container).into_iter().any(|(_, _, value)| {
+        matches!(value, Expr::Call(call) if lowtide_lint::ask::last_name(&call.func).is_some_and(|name| name.starts_with("Weak")))
+    })
+}
+
+/// Whether a scope lies inside of a function.
+fn is_around(model: &Model, function: ScopeId, scope: ScopeId) -> bool {
+    let mut at = model.scope(scope).parent;
+    while let Some(id) = at {
+        if id == function {
+            return true;
+        }
+        at = model.scope(id).parent;
+    }
+    false
 }
 
 /// Whether the author says to another linter, by the line of the decorator, that the same is meant to be.
