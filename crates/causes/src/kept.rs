@@ -73,11 +73,15 @@ fn state_within<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: 
     match value {
         Expr::Call(call) => match &*call.func {
             Expr::Attribute(method) if method.attr.as_str() == "state_dict" => Some(&method.value),
-            Expr::Attribute(method) if matches!(method.attr.as_str(), "copy" | "items") => inner(&method.value),
+            Expr::Attribute(method) if matches!(method.attr.as_str(), "copy" | "items" | "cpu" | "eval" | "to") => {
+                inner(&method.value)
+            }
             func => {
                 let name = check.flow.models.of(file).full_name(scope, func)?;
                 let copies = matches!(name.as_str(), "copy.deepcopy" | "copy.copy" | "dict" | "collections.OrderedDict");
-                inner(call.arguments.args.first().filter(|_| copies)?)
+                let copied = call.arguments.args.first().filter(|_| copies)?;
+                let is_model = name == "copy.deepcopy" && check.autograd.calls_model(file, scope, copied);
+                if is_model { Some(copied) } else { inner(copied) }
             }
         },
         Expr::DictComp(each) => each.generators.first().and_then(|first| inner(&first.iter)),

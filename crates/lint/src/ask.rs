@@ -293,6 +293,33 @@ impl<'p> Check<'_, 'p> {
             .collect()
     }
 
+    /// What functions of the program return at the place of a tuple that an expression's places are given: `a, b = make()`.
+    pub fn returned_parts(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> Vec<(FileId, ScopeId, &'p Expr)> {
+        use ruff_text_size::Ranged;
+        let mut found = Vec::new();
+        for at in self.flow.places(file, scope, expr).into_iter().filter(|at| at.depth == 0) {
+            for (of, assign) in self.flow.assigned(at.place).filter(|(_, assign)| assign.how == Bound::Part) {
+                let Expr::Call(call) = assign.value else { continue };
+                let model = self.flow.models.of(*of);
+                // The targets of one statement stand in their order.
+                let targets =
+                    model.assigns.iter().filter(|other| other.range == assign.range && other.value.range() == call.range());
+                let Some(place) = targets.clone().position(|other| other.target.range() == assign.target.range()) else {
+                    continue;
+                };
+                let Some((to, function)) = self.flow.callee(*of, assign.scope, &call.func) else { continue };
+                let results = self.flow.models.of(to).results.iter().filter(|result| result.scope == function && !result.yielded);
+                found.extend(results.filter_map(|result| match result.value {
+                    Expr::Tuple(tuple) if tuple.elts.len() == targets.clone().count() => {
+                        Some((to, result.scope, &tuple.elts[place]))
+                    }
+                    _ => None,
+                }));
+            }
+        }
+        found
+    }
+
     /// Whether a new key makes a container larger: it is given a dictionary somewhere, and no list, whose places are there already.
     #[must_use]
     pub fn grows_by_key(&self, file: FileId, scope: ScopeId, container: &'p Expr) -> bool {

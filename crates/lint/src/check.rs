@@ -50,8 +50,8 @@ pub struct Check<'f, 'p> {
     /// Functions that are called again and again, and classes that live long, as far as it was asked; the same.
     again: RefCell<HashMap<(FileId, ScopeId), bool>>,
     long_lived: RefCell<HashMap<ClassId, bool>>,
-    /// Classes of which an instance is made before a training and used in it; the same.
-    made_before: OnceCell<HashSet<ClassId>>,
+    /// What is made before a training and used in it; the same.
+    made_before: OnceCell<lasting::MadeBefore>,
     /// Whether loops run a model; the same.
     rounds: RefCell<HashMap<(FileId, BlockId), bool>>,
     /// Parameters that are given something with its graph, and what comes from them; the same.

@@ -3,7 +3,9 @@
 use crate::kept::{Sort, is_added, sort};
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::check::{Check, Hit};
+use lowtide_lint::check::{Check, Hit, Put};
+use lowtide_lint::flow::Place;
+use lowtide_lint::model::Ranged;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -37,12 +39,40 @@ fn signature(live: &Live) -> Option<u8> {
 /// A function made in a step, that uses what belongs to the step, is put somewhere for good.
 fn rule(check: &Check) -> Vec<Hit> {
     let puts = check.kept_for_good().iter().filter(|put| is_added(check, put) && sort(check, put) == Sort::Closure);
-    puts.map(|put| {
+    let here = puts.map(|put| {
         Hit::new(put.file, put.offset).saying(format!(
             "{} keeps one more function each time that {} runs, and each the variables that it uses",
             code(check, put.file, put.container),
             function(check, put.file, put.scope)
         ))
-    })
-    .collect()
+    });
+    here.chain(handed(check)).collect()
+}
+
+/// Such a function is handed to a method that puts it somewhere for good: `events.on_end(lambda: x.mean())`.
+fn handed(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    let own = |file| check.files().any(|(own, _)| own == file);
+    for put in check.kept_for_good().iter().filter(|put| put.value.is_name_expr() && is_added(check, put)) {
+        for at in check.flow.places(put.file, put.scope, put.value).into_iter().filter(|at| at.depth == 0) {
+            let Place::Variable(of, to, name) = at.place else { continue };
+            for (file, call) in check.callers(of, to) {
+                let Some(one) =
+                    check.flow.given(file, &call, of, to).into_iter().find(|one| one.parameter == name && one.depth == 0)
+                else {
+                    continue;
+                };
+                let given =
+                    Put { file, scope: call.scope, block: call.block, value: one.value, offset: call.call.start(), ..*put };
+                if own(file) && sort(check, &given) == Sort::Closure && check.runs_with_training(file, call.scope, call.block) {
+                    hits.push(Hit::new(file, given.offset).saying(format!(
+                        "{} keeps one more function each time that {} runs, and each the variables that it uses",
+                        code(check, put.file, put.container),
+                        function(check, file, call.scope)
+                    )));
+                }
+            }
+        }
+    }
+    hits
 }

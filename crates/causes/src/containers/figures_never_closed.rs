@@ -105,7 +105,8 @@ fn is_frame(model: &Model, scope: ScopeId, value: &Expr, left: usize) -> bool {
         Expr::Call(call) => {
             let name = model.full_name(scope, &call.func);
             name.is_some_and(|name| {
-                name.strip_prefix("pandas.").is_some_and(|name| matches!(name, "DataFrame" | "Series") || name.starts_with("read_"))
+                name.strip_prefix("pandas.")
+                    .is_some_and(|name| matches!(name, "DataFrame" | "Series") || name.starts_with("read_"))
             }) || matches!(&*call.func, Expr::Attribute(method) if is_frame(model, scope, &method.value, left))
         }
         Expr::Subscript(item) => is_frame(model, scope, &item.value, left),
@@ -145,7 +146,8 @@ fn given_figures(check: &Check) -> HashSet<(FileId, TextRange)> {
 /// Whether anything in a file closes figures, by whatever name.
 fn closes_any(model: &Model) -> bool {
     model.calls.iter().any(|call| {
-        pyplot(model, call.scope, &call.call.func).is_some_and(|name| matches!(name.as_str(), "close" | "clf" | "show" | "switch_backend"))
+        pyplot(model, call.scope, &call.call.func)
+            .is_some_and(|name| matches!(name.as_str(), "close" | "clf" | "show" | "switch_backend"))
     })
 }
 
@@ -213,7 +215,9 @@ fn is_given_away<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, cal
     let returned = model.results.iter().any(|result| model.function_of(result.scope) == function && holds(result.value));
     let kept = model.assigns.iter().any(|assign| model.function_of(assign.scope) == function && holds(assign.value));
     let given = model.calls.iter().any(|other| {
-        model.function_of(other.scope) == function && given(other.call).any(holds) && !leaves_open(check, file, model, other, closing)
+        model.function_of(other.scope) == function
+            && given(other.call).any(holds)
+            && !leaves_open(check, file, model, other, closing)
     });
     returned || kept || given
 }
@@ -227,7 +231,10 @@ fn leaves_open<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, call:
         return check.flow.callee(file, call.scope, &call.call.func).is_none();
     }
     let name = model.full_name(call.scope, &call.call.func).unwrap_or_default();
-    if matches!(name.as_str(), "wandb.Image" | "wandb.sdk.data_types.image.Image" | "len" | "id" | "print" | "isinstance" | "type" | "mlflow.log_figure") {
+    if matches!(
+        name.as_str(),
+        "wandb.Image" | "wandb.sdk.data_types.image.Image" | "len" | "id" | "print" | "isinstance" | "type" | "mlflow.log_figure"
+    ) {
         return true;
     }
     if last_name(&call.call.func) == Some("add_figure") {
@@ -235,21 +242,41 @@ fn leaves_open<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, call:
         return close.is_some_and(|close| matches!(close, Expr::BooleanLiteral(close) if !close.value));
     }
     let closes = |model: &Model| model.calls.iter().any(|call| last_name(&call.call.func) == Some("close"));
-    check
-        .flow
-        .callee(file, call.scope, &call.call.func)
-        .is_some_and(|(of, function)| {
-            let model = check.flow.models.of(of);
-            // It may hand it on.
-            !closes(model) && !model.results.iter().any(|result| model.function_of(result.scope) == Some(function))
-                && model.calls.iter().filter(|inner| model.function_of(inner.scope) == Some(function)).all(|inner| {
-                    matches!(&*inner.call.func, Expr::Attribute(method) if DRAWS_ON.contains(&method.attr.as_str())) || pyplot(model, inner.scope, &inner.call.func).is_some()
-                })
-        })
+    check.flow.callee(file, call.scope, &call.call.func).is_some_and(|(of, function)| {
+        let model = check.flow.models.of(of);
+        // It may hand it on.
+        !closes(model)
+            && !model.results.iter().any(|result| model.function_of(result.scope) == Some(function))
+            && model.calls.iter().filter(|inner| model.function_of(inner.scope) == Some(function)).all(|inner| {
+                matches!(&*inner.call.func, Expr::Attribute(method) if DRAWS_ON.contains(&method.attr.as_str()))
+                    || pyplot(model, inner.scope, &inner.call.func).is_some()
+            })
+    })
 }
 
 /// Methods of figures and axes that only draw, set or save.
 const DRAWS_ON: &[&str] = &[
-    "add_axes", "add_subplot", "bar", "colorbar", "fill_between", "gca", "grid", "hist", "imshow", "legend", "plot", "savefig", "scatter",
-    "set", "set_axis_off", "set_title", "set_xlabel", "set_xlim", "set_ylabel", "set_ylim", "suptitle", "text", "tight_layout",
+    "add_axes",
+    "add_subplot",
+    "bar",
+    "colorbar",
+    "fill_between",
+    "gca",
+    "grid",
+    "hist",
+    "imshow",
+    "legend",
+    "plot",
+    "savefig",
+    "scatter",
+    "set",
+    "set_axis_off",
+    "set_title",
+    "set_xlabel",
+    "set_xlim",
+    "set_ylabel",
+    "set_ylim",
+    "suptitle",
+    "text",
+    "tight_layout",
 ];

@@ -117,24 +117,35 @@ fn files_results(check: &Check, file: FileId, is_wrapper: &dyn Fn(&Model, ScopeI
 }
 
 /// Whether a key is or holds all arguments, or the first: not a text or a number made of them.
-fn holds_arguments<'p>(check: &Check<'_, 'p>, put: &Put<'p>, model: &Model<'p>, wrapper: ScopeId, key: &'p Expr, left: usize) -> bool {
+fn holds_arguments<'p>(
+    check: &Check<'_, 'p>,
+    put: &Put<'p>,
+    model: &Model<'p>,
+    wrapper: ScopeId,
+    key: &'p Expr,
+    left: usize,
+) -> bool {
     let Some(left) = left.checked_sub(1) else { return false };
     match key {
         Expr::Tuple(each) => each.elts.iter().any(|part| holds_arguments(check, put, model, wrapper, part, left)),
         Expr::Starred(each) => holds_arguments(check, put, model, wrapper, &each.value, left),
         Expr::BinOp(each) => {
-            holds_arguments(check, put, model, wrapper, &each.left, left) || holds_arguments(check, put, model, wrapper, &each.right, left)
+            holds_arguments(check, put, model, wrapper, &each.left, left)
+                || holds_arguments(check, put, model, wrapper, &each.right, left)
         }
         Expr::Name(name) => {
             let Some(parameters) = model.scope(wrapper).parameters() else { return false };
             let all = parameters.vararg.as_ref().is_some_and(|vararg| vararg.name.id == name.id) && parameters.args.is_empty();
             // Of a class's `__call__` the first is the decorator itself.
             let own = usize::from(model.method_of(wrapper).is_some_and(|(_, method)| method == wrapper));
-            let all = all || parameters.vararg.as_ref().is_some_and(|vararg| vararg.name.id == name.id) && parameters.args.len() == own;
+            let all =
+                all || parameters.vararg.as_ref().is_some_and(|vararg| vararg.name.id == name.id) && parameters.args.len() == own;
             let first = parameters.args.get(own).is_some_and(|first| first.parameter.name.id == name.id);
             all || first
                 || check.values(put.file, put.scope, key).into_iter().any(|(of, scope, value)| {
-                    of == put.file && model.function_of(scope) == Some(wrapper) && holds_arguments(check, put, model, wrapper, value, left)
+                    of == put.file
+                        && model.function_of(scope) == Some(wrapper)
+                        && holds_arguments(check, put, model, wrapper, value, left)
                 })
         }
         _ => false,

@@ -38,7 +38,7 @@ fn signature(live: &Live) -> Option<u8> {
 /// So many times the samples of the main batch are far more: semi-supervised recipes take up to seven times as many on purpose.
 const FAR_LARGER: i64 = 8;
 /// Names and wrappers that are looked through from an iterator to its loader.
-const MAX_LOOKS: usize = 4;
+const MAX_LOOKS: usize = 6;
 
 /// A training loop over one loader that takes, at a step, a batch of another one with far more samples.
 fn rule(check: &Check) -> Vec<Hit> {
@@ -99,6 +99,7 @@ fn loaders_of<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, iterable:
         Expr::Name(_) | Expr::Attribute(_) => check
             .values(file, scope, iterable)
             .into_iter()
+            .chain(check.returned_parts(file, scope, iterable))
             .flat_map(|(file, scope, value)| loaders_of(check, file, scope, value, looks))
             .collect(),
         _ => Vec::new(),

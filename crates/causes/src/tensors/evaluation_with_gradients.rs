@@ -2,9 +2,10 @@
 
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::check::{Check, Hit};
+use lowtide_lint::ask::given;
+use lowtide_lint::check::{Check, Confidence, Hit};
 use lowtide_lint::feeds::Phase;
-use lowtide_lint::model::{BlockKind, Call, Expr, Model, Ranged, ScopeId, ScopeKind, dotted};
+use lowtide_lint::model::{BlockKind, Bound, Call, Expr, Model, Ranged, ScopeId, ScopeKind, dotted};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -74,7 +75,98 @@ fn rule(check: &Check) -> Vec<Hit> {
             }
         }
     }
+    hits.extend(teachers(check));
     hits
+}
+
+/// A model that a training only asks: it is switched to evaluation where another is switched to training, nobody trains or freezes
+/// it, and what it is given has no graph. Its own graph is recorded for every batch, and not wanted.
+fn teachers(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    // Who freezes a model somewhere may mean this one.
+    let freezes = |model: &Model| model.source.text().contains("requires_grad") || model.source.text().contains("freeze");
+    if check.flow.models.iter().any(|(_, model)| freezes(model)) {
+        return hits;
+    }
+    for (file, model) in check.files().filter(|(_, model)| model.source.text().contains(".eval()")) {
+        for eval in &model.calls {
+            let Some(asked) = switched(eval, "eval").filter(|asked| dotted(asked).is_some()) else { continue };
+            let function = model.function_of(eval.scope);
+            let trained = |call: &Call<'_>| switched(call, "train").is_some_and(|of| dotted(of).is_some() && !same(of, asked));
+            let here = || model.calls.iter().filter(|call| model.function_of(call.scope) == function);
+            if function.is_none()
+                || !here().any(trained)
+                || model.calls.iter().any(|call| switched(call, "train").is_some_and(|of| same(of, asked)))
+                || model.calls.iter().any(|call| gives_parameters(call, asked))
+                || is_called_without(check, file, function, 4)
+            {
+                continue;
+            }
+            let asks = here().find(|call| {
+                same(&call.call.func, asked)
+                    && follows(model, eval, call)
+                    && check.training_loop(file, call.block).is_some()
+                    && !check.autograd.is_without(file, call.scope, call.block)
+                    && !may_be_without(model, call)
+                    && given(call.call).all(|value| is_of_batch(model, call.scope, value, 4))
+            });
+            if let Some(call) = asks {
+                hits.push(Hit::new(file, call.call.start()).with(Confidence::Medium).saying(format!(
+                    "{} only answers in this training, and records a graph for each batch, which nothing needs",
+                    code(check, file, &call.call.func)
+                )));
+            }
+        }
+    }
+    hits
+}
+
+/// Whether a value is made of what a loop goes over and of nothing else, so that it has no graph: `x`, `batch["x"].to(device)`.
+fn is_of_batch(model: &Model, scope: ScopeId, value: &Expr, left: usize) -> bool {
+    let Some(left) = left.checked_sub(1) else { return false };
+    match value {
+        Expr::NumberLiteral(_) | Expr::StringLiteral(_) | Expr::BooleanLiteral(_) | Expr::NoneLiteral(_) => true,
+        Expr::Subscript(item) => is_of_batch(model, scope, &item.value, left),
+        Expr::Attribute(each) => is_of_batch(model, scope, &each.value, left),
+        Expr::Call(call) => match &*call.func {
+            Expr::Attribute(method)
+                if matches!(
+                    method.attr.as_str(),
+                    "to" | "cuda" | "float" | "half" | "long" | "squeeze" | "unsqueeze" | "view"
+                ) =>
+            {
+                is_of_batch(model, scope, &method.value, left)
+            }
+            _ => false,
+        },
+        Expr::Name(name) => {
+            let Some(owner) = model.owner(scope, name.id.as_str()) else { return false };
+            let mut given = model
+                .assigns
+                .iter()
+                .filter(|assign| {
+                    matches!(assign.target, Expr::Name(target) if target.id == name.id)
+                        && model.owner(assign.scope, name.id.as_str()) == Some(owner)
+                })
+                .peekable();
+            given.peek().is_some()
+                && given.all(|assign| match assign.how {
+                    Bound::Element => true,
+                    Bound::Part => {
+                        model.block(assign.block).kind.is_loop() || is_of_batch(model, assign.scope, assign.value, left)
+                    }
+                    Bound::Whole => is_of_batch(model, assign.scope, assign.value, left),
+                    _ => false,
+                })
+        }
+        _ => false,
+    }
+}
+
+/// `teacher.parameters()`: for an optimizer, or to be frozen.
+fn gives_parameters(call: &Call, of: &Expr) -> bool {
+    matches!(&*call.call.func, Expr::Attribute(method)
+        if matches!(method.attr.as_str(), "parameters" | "named_parameters" | "modules") && same(&method.value, of))
 }
 
 /// The model of `model.eval()`.

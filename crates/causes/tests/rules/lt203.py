@@ -2,6 +2,7 @@
 import copy
 
 import torch
+import transformers
 from torch import nn
 
 
@@ -97,3 +98,34 @@ def windowed(net: nn.Module, epochs):
         window.append(copy.deepcopy(net.state_dict()))
         window = window[-3:]
     return window
+
+
+class EveryEpoch(transformers.TrainerCallback):
+    def __init__(self):
+        self.all = []
+        self.newest = None
+
+    def on_epoch_end(self, args, state, control, model=None, **others):
+        self.all.append({name: value.clone() for name, value in model.state_dict().items()})  # LT203
+        self.newest = model.state_dict()
+
+
+def whole_models(net: nn.Module, loader, optimizer, epochs):
+    taken = []
+    for epoch in range(epochs):
+        for x in loader:
+            loss = net(x).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        taken.append((epoch, copy.deepcopy(net).cpu().eval()))  # LT203
+    return taken
+
+
+def one_of_each(nets, loader):
+    taken = []
+    for net in nets:
+        for x in loader:
+            net(x)
+        taken.append(copy.deepcopy(net))
+    return taken

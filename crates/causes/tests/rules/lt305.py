@@ -70,3 +70,37 @@ def fixed(names):
     for name in names:
         table.append(lambda: name)
     return table
+
+
+class Signals:
+    def __init__(self):
+        self.listeners = []
+        self.once = []
+
+    def listen(self, listener):
+        self.listeners.append(listener)  # LT301 hint
+
+    def listen_once(self, listener):
+        self.once.append(listener)
+
+    def fire(self):
+        while self.once:
+            self.once.pop()()
+
+
+def print_nothing():
+    pass
+
+
+def listening(net: nn.Module, loader, optimizer, epochs):
+    signals = Signals()
+    for _ in range(epochs):
+        for x in loader:
+            loss = net(x).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            signals.listen(lambda: print(x.shape))  # LT305
+            signals.listen_once(lambda: print(x.shape))
+            signals.listen(print_nothing)
+            signals.fire()

@@ -89,3 +89,21 @@ def one_after_another(net, data, more):
         net(rows).sum().backward()
     for rows in DataLoader(more, batch_size=512):
         net(rows).sum().backward()
+
+
+def both(labelled, unlabelled):
+    main = DataLoader(labelled, batch_size=4)
+    extra = DataLoader(unlabelled, batch_size=256)  # LT505
+    small = DataLoader(unlabelled, batch_size=8)
+    return main, extra, small
+
+
+def fit_both(net, labelled, unlabelled, optimizer, epochs):
+    main, extra, small = both(labelled, unlabelled)
+    for _ in range(epochs):
+        others, few = iter(extra), iter(small)
+        for x in main:
+            loss = net(x).mean() + net(next(others)).mean() + net(next(few)).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()

@@ -7,8 +7,17 @@ use super::again::loops_around;
 use crate::ask::receiver;
 use crate::feeds::is_inside;
 use crate::flow::{At, ClassId, Place};
-use crate::model::{BlockId, Bound, Expr, ScopeId};
+use crate::model::{BlockId, BlockKind, Bound, Expr, ScopeId};
 use crate::program::FileId;
+
+/// Classes of which an instance is made outside of loops and used in a training.
+#[derive(Debug, Default)]
+pub(super) struct MadeBefore {
+    /// In its steps.
+    steps: HashSet<ClassId>,
+    /// Once an epoch.
+    epochs: HashSet<ClassId>,
+}
 
 impl<'p> Check<'_, 'p> {
     /// Whether what is put into a container here stays there for as long as the training runs: this runs again and again,
@@ -70,7 +79,11 @@ impl<'p> Check<'_, 'p> {
                 let own = of == file && owner == function.unwrap_or(ScopeId::MODULE);
                 own && self.lasts_in_loops(file, block, *at)
             }
-            Place::Attribute(class, _) => self.is_long_lived(class),
+            Place::Attribute(class, _) => {
+                self.is_long_lived(class)
+                    // Once an epoch is little, unless each time brings many.
+                    || loops_around(self.flow.models.of(file), block).next().is_some() && self.is_used_in_epochs(class)
+            }
             Place::Unknown(_) | Place::Result(..) | Place::Instance(_) => false,
         })
     }
@@ -105,11 +118,16 @@ impl<'p> Check<'_, 'p> {
 
     /// Whether an instance is made outside of loops, and a loop that trains, with loops in it, calls its methods.
     fn is_made_before_training(&self, class: ClassId) -> bool {
-        self.made_before.get_or_init(|| self.find_made_before()).contains(&class)
+        self.made_before.get_or_init(|| self.find_made_before()).steps.contains(&class)
     }
 
-    fn find_made_before(&self) -> HashSet<ClassId> {
-        let mut found = HashSet::new();
+    /// Whether an instance is made outside of loops, and a loop of epochs, in which another trains, calls its methods.
+    fn is_used_in_epochs(&self, class: ClassId) -> bool {
+        self.made_before.get_or_init(|| self.find_made_before()).epochs.contains(&class)
+    }
+
+    fn find_made_before(&self) -> MadeBefore {
+        let mut found = MadeBefore::default();
         for (file, model) in self.flow.models.iter() {
             let made = model.assigns.iter().filter_map(|assign| {
                 let (Expr::Name(name), Expr::Call(call), Bound::Whole) = (assign.target, assign.value, assign.how) else {
@@ -132,9 +150,13 @@ impl<'p> Check<'_, 'p> {
                 let mut objects = made
                     .iter()
                     .filter(|(name, assign, _)| *name == on.id.as_str() && model.function_of(assign.scope) == function);
-                if let Some((_, _, class)) = objects.next().filter(|_| self.is_used_in_training(file, call.block)) {
-                    found.insert(*class);
-                    found.extend(objects.map(|(_, _, class)| *class));
+                let Some((_, _, class)) = objects.next() else { continue };
+                if self.is_used_in_training(file, call.block) {
+                    found.steps.insert(*class);
+                    found.steps.extend(objects.map(|(_, _, class)| *class));
+                } else if loops_around(model, call.block).any(|round| self.is_loop_of_epochs(file, round)) {
+                    found.epochs.insert(*class);
+                    found.epochs.extend(objects.map(|(_, _, class)| *class));
                 }
             }
         }
@@ -145,6 +167,28 @@ impl<'p> Check<'_, 'p> {
     fn is_used_in_training(&self, file: FileId, block: BlockId) -> bool {
         let loops: Vec<BlockId> = loops_around(self.flow.models.of(file), block).collect();
         loops.len() > 1 && loops.last().is_some_and(|outermost| self.trains_in(file, *outermost))
+    }
+
+    /// Whether a loop trains by another loop inside of it, here or in a function that it calls.
+    fn is_loop_of_epochs(&self, file: FileId, round: BlockId) -> bool {
+        let model = self.flow.models.of(file);
+        let inner = (0..).map(BlockId).zip(&model.blocks).any(|(id, block)| {
+            id != round
+                && matches!(block.kind, BlockKind::For(_) | BlockKind::While(_))
+                && is_inside(model, id, round)
+                && self.trains_in(file, id)
+        });
+        inner
+            || model.calls.iter().filter(|call| is_inside(model, call.block, round)).any(|call| {
+                let Some((of, function)) = self.flow.callee(file, call.scope, &call.call.func) else { return false };
+                let model = self.flow.models.of(of);
+                self.trains(of, function)
+                    && (0..).map(BlockId).zip(&model.blocks).any(|(id, block)| {
+                        matches!(block.kind, BlockKind::For(_) | BlockKind::While(_))
+                            && model.function_of(block.scope) == Some(function)
+                            && self.trains_in(of, id)
+                    })
+            })
     }
 
     fn takes_part(&self, class: ClassId) -> bool {
@@ -214,7 +258,9 @@ impl<'p> Check<'_, 'p> {
         }) {
             return false;
         }
-        let from_callers = || round.is_some() || self.argument_is_steady(file, owner, name.id.as_str(), left);
+        // What a framework trains is the same each time.
+        let from_framework = || matches!(name.id.as_str(), "model" | "pl_module" | "trainer") && self.is_each_round(file, owner);
+        let from_callers = || round.is_some() || from_framework() || self.argument_is_steady(file, owner, name.id.as_str(), left);
         if assigns.is_empty() {
             return owner == ScopeId::MODULE || from_callers();
         }
