@@ -43,3 +43,4 @@ pub use gpu::GpuSource;
 pub use members::COMMAND_MARK;
 pub use room::{anonymous, be_killed_first, room};
 pub use secrets::mask_secrets;
+pub use sys::free_bytes;

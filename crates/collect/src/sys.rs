@@ -94,17 +94,22 @@ pub fn open_file_limit() -> usize {
 
 /// Size and used bytes of the file system that holds `path` (statvfs(3)).
 pub fn file_system(path: &Path) -> Option<(u64, u64)> {
+    let data = statvfs(path)?;
+    let size = data.f_blocks.saturating_mul(data.f_frsize);
+    Some((size, size.saturating_sub(data.f_bfree.saturating_mul(data.f_frsize))))
+}
+
+/// Bytes that we may still write to the file system that holds `path` (statvfs(3)); `None` where it cannot be told.
+#[must_use]
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    statvfs(path).map(|data| data.f_bavail.saturating_mul(data.f_frsize))
+}
+
+fn statvfs(path: &Path) -> Option<libc::statvfs> {
     let path = CString::new(path.as_os_str().as_bytes()).ok()?;
     let mut data = MaybeUninit::<libc::statvfs>::zeroed();
     // SAFETY: the path ends in NUL, and statvfs writes one statvfs, which `data` has room for.
-    let data = unsafe {
-        if libc::statvfs(path.as_ptr(), data.as_mut_ptr()) != 0 {
-            return None;
-        }
-        data.assume_init()
-    };
-    let size = data.f_blocks.saturating_mul(data.f_frsize);
-    Some((size, size.saturating_sub(data.f_bfree.saturating_mul(data.f_frsize))))
+    unsafe { (libc::statvfs(path.as_ptr(), data.as_mut_ptr()) == 0).then(|| data.assume_init()) }
 }
 
 /// Whether we may create files in a folder (access(2)).

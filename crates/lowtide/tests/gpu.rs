@@ -237,13 +237,20 @@ fn the_line_that_asks_for_what_grows_is_named_by_the_allocators_history() {
 fn snapshots_lie_beside_the_recording_and_never_where_the_program_works() {
     let Some(python) = python_with_torch() else { return };
     let (folder, works) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // As in a container: what the program sees at the recording's place is another folder, which cannot be written to.
+    let space = ["unshare", "--user", "--map-root-user", "--mount"];
+    let hides = format!("mount -t tmpfs -o ro none '{}' && exec \"$@\"", folder.path().display());
+    let contained = common::can_unshare(&space[1..]);
+    let before: Vec<&str> = if contained { space.into_iter().chain(["sh", "-c", &hides, "sh"]).collect() } else { Vec::new() };
+    // Where marks are.
+    let home = tempfile::tempdir().unwrap();
     let gpus = FakeGpus::new("driver 550.54\ncard 0 total=17179869184 name=Fake_H100\n");
     let mut command = common::lowtide(works.path());
     command
         .args(["run", "--interval", "0.2", "--census", "off", "--gpu-history", "--record"])
         .arg(folder.path().join("a.lowtide"));
-    command.arg("--").arg(python).arg(concat!(env!("CARGO_MANIFEST_DIR"), "/demo/train_gpu_emulated.py"));
-    command.arg("30").arg(gpus.file()).arg("leak");
+    command.arg("--").args(before).arg(python).arg(concat!(env!("CARGO_MANIFEST_DIR"), "/demo/train_gpu_emulated.py"));
+    command.env("XDG_RUNTIME_DIR", home.path()).arg("30").arg(gpus.file()).arg("leak");
     with_driver(&mut command, &gpus);
     let output = common::output_within(&mut command, HANGS);
     assert!(output.status.success(), "{}", common::text(&output.stderr));
@@ -254,6 +261,7 @@ fn snapshots_lie_beside_the_recording_and_never_where_the_program_works() {
     let pickles = names(folder.path()).into_iter().filter(|name| name.starts_with("a.gpu-") && name.ends_with(".pickle")).count();
     assert!(pickles >= 1, "{:?}", names(folder.path()));
     assert!(!names(works.path()).iter().any(|name| name.ends_with(".pickle")), "{:?}", names(works.path()));
+    assert_eq!(names(home.path()), [].into(), "nothing is left where it was written");
 }
 
 #[test]

@@ -13,7 +13,8 @@
 //!
 //! A slot of kind 8 answers a request: scope is what was asked for, index what came of it (-1: it could not be done), and
 //! heap_used, heap_free and gc_objects are the request's number, the nanoseconds that it took, and the bytes that were free inside
-//! the C heap before it; text says why it could not be done, where that is known. Path is where a file goes that was asked for.
+//! the C heap before it; text says why it could not be done, where that is known. A file that was asked for goes into the ring's
+//! folder, by the name in the header, and has no more bytes than stand there.
 //!
 //! A slot of kind 7 tells of a device: index is its number, heap_used, heap_free and gc_objects are allocated, reserved and peak
 //! bytes. Kind 10 tells more of the same device: gc_full is the share of it that may be used in millionths, heap_used, heap_free
@@ -29,8 +30,9 @@ use lowtide_model::{Answer, DeviceFacts, InnerFacts, MarkKind, Request, Scope, S
 pub const HEADER_LEN: usize = 4096;
 /// Where the header's text lies.
 pub(crate) const TEXT: std::ops::Range<usize> = 120..256;
-/// Where the header's path lies.
-pub(crate) const PATH: std::ops::Range<usize> = 512..1536;
+/// Where the header has the most bytes of a file, u64, and its name.
+pub(crate) const MOST: u64 = 512;
+pub(crate) const NAME: std::ops::Range<usize> = 520..584;
 /// Bytes of a slot.
 pub const SLOT_LEN: usize = 136;
 /// The most slots that a ring may have.

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use lowtide_model::{InnerFacts, MarkKind, Request};
 
-use crate::parse::{HEADER_LEN, PATH, SLOT_LEN, Slot, TEXT, header, request_number, slot, text, u64_at};
+use crate::parse::{HEADER_LEN, MOST, NAME, SLOT_LEN, Slot, TEXT, header, request_number, slot, text, u64_at};
 
 /// The most processes that are listened to; each costs an open file.
 const MOST_RINGS: usize = 256;
@@ -45,8 +44,8 @@ pub enum AskError {
     #[error("the request could not be left for process {0}: {1}")]
     Io(u32, std::io::Error),
     /// There is no room for it.
-    #[error("the request could not be left for process {0}: {1} is longer than {most} bytes", most = PATH.len() - 1)]
-    Long(u32, PathBuf),
+    #[error("the request could not be left for process {0}: {1} is longer than {most} bytes", most = NAME.len() - 1)]
+    Long(u32, String),
 }
 
 /// The rings in a folder.
@@ -134,19 +133,34 @@ impl Rings {
         self.ring(pid)?.ask(request)
     }
 
-    /// The same for what it is to write to a new file.
+    /// The same for what it is to write to a new file of this name among the rings, of so many bytes at most.
     ///
     /// # Errors
-    /// As [`Self::ask`], and where the path is too long for the ring.
-    pub fn ask_for_file(&mut self, pid: u32, request: Request, file: &Path) -> Result<u64, AskError> {
-        let path = file.as_os_str().as_bytes();
-        if path.len() >= PATH.len() {
-            return Err(AskError::Long(pid, file.to_owned()));
+    /// As [`Self::ask`], and where the name is too long for the ring.
+    pub fn ask_for_file(&mut self, pid: u32, request: Request, name: &str, most: u64) -> Result<u64, AskError> {
+        if name.len() >= NAME.len() {
+            return Err(AskError::Long(pid, name.to_owned()));
         }
+        self.allow(pid, most)?;
         let ring = self.ring(pid)?;
-        let left = ring.file.write_all_at(&[path, &[0]].concat(), PATH.start as u64);
+        let left = ring.file.write_all_at(&[name.as_bytes(), &[0]].concat(), NAME.start as u64);
         left.map_err(|error| AskError::Io(pid, error))?;
         ring.ask(request)
+    }
+
+    /// A file that a process was asked for and has not written yet may have so many bytes by now; with 0 it is not written.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn allow(&mut self, pid: u32, most: u64) -> Result<(), AskError> {
+        let left = self.ring(pid)?.file.write_all_at(&most.to_le_bytes(), MOST);
+        left.map_err(|error| AskError::Io(pid, error))
+    }
+
+    /// Where the rings are.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The newest, by its name: a process that execed has two.
@@ -432,19 +446,21 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_asked_for_by_its_path() {
+    fn a_file_is_asked_for_by_its_name_and_its_most_bytes_can_change() {
         let folder = tempfile::tempdir().expect("a folder");
         Writer::new(folder.path(), 11).write(100, 2, 1);
         let mut rings = Rings::new(folder.path().to_owned());
         rings.poll(|_| true);
-        let long = PathBuf::from("x".repeat(PATH.len()));
-        assert!(matches!(rings.ask_for_file(11, Request::History, &long), Err(AskError::Long(11, _))));
-        for path in ["/tmp/a file that is longer", "/tmp/short"] {
-            assert!(rings.ask_for_file(11, Request::History, Path::new(path)).is_ok());
-            let bytes = std::fs::read(folder.path().join("11-1.marks")).expect("read");
-            assert_eq!(bytes[264..268], [3, 0, 0, 0]);
-            assert_eq!(bytes[PATH.start..][..=path.len()], *format!("{path}\0").as_bytes());
+        let long = "x".repeat(NAME.len());
+        assert!(matches!(rings.ask_for_file(11, Request::History, &long, 1), Err(AskError::Long(11, _))));
+        let bytes = || std::fs::read(folder.path().join("11-1.marks")).expect("read");
+        for name in ["a file that is longer", "short"] {
+            assert!(rings.ask_for_file(11, Request::History, name, 1 << 26).is_ok());
+            assert_eq!(bytes()[264..268], [3, 0, 0, 0]);
+            assert_eq!(bytes()[NAME.start..][..=name.len()], *format!("{name}\0").as_bytes());
+            assert_eq!(bytes()[512..520], (1_u64 << 26).to_le_bytes());
         }
+        assert!(rings.allow(11, 0).is_ok() && bytes()[512..520] == [0; 8]);
     }
 
     #[test]

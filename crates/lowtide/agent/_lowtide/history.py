@@ -3,23 +3,31 @@ snapshots of it that the recorder reads.
 
 The allocator notes the Python stack of each block that lives, and keeps no list of what was before. A program that records
 history itself has it as it likes: then there is no snapshot of ours, since nobody knows how large it would be.
+
+A snapshot goes where the marks are, which this process reaches whatever it sees of the recorder's disks: as a rule that is memory,
+which the recorder frees at once by moving the file. It says how large it may be, by what the limits on memory leave.
 """
 
-import io
 import os
 import sys
+import time
 from functools import wraps
 
 #: Each block becomes a dictionary in this process before it is written: of more there is no snapshot, and no file is larger.
 BLOCKS, BYTES = 100_000, 64 << 20
 #: Nor does it take more than this share of what is free where it goes.
 SHARE = 0.25
+#: Where there is room for less than this, one of a few blocks would not fit either.
+LEAST = 1 << 20
+#: Where nobody fetches a snapshot for so long, seconds, there is no recorder any more, and its memory is given back.
+FETCHED_S = 60.0
 
 #: Two are compared. What notes stacks for longer slows the program down for nothing.
 TAKES = 2
 
 why = "CUDA was not in use yet"  # there is no history; empty where there is
 taken = 0
+written = []  # snapshots that the recorder may not have fetched yet: (path, when)
 replaced = []  # functions of torch: (module, name, the original, ours)
 
 
@@ -83,21 +91,23 @@ def end():
         sys.modules["torch"].cuda.memory._record_memory_history(None)
 
 
-class Bounded(io.BytesIO):
-    """A file in memory that refuses to become larger than it may."""
+class Bounded:
+    """A file that refuses to become larger than it may."""
 
-    def __init__(self, most):
-        super().__init__()
-        self.most = most
+    def __init__(self, file, most):
+        self.file, self.most, self.size = file, most, 0
 
     def write(self, data):
-        if self.tell() + len(data) > self.most:
+        data = memoryview(data).cast("B")
+        if self.size + len(data) > self.most:
             raise OSError("larger than %d MiB" % (self.most >> 20))
-        return super().write(data)
+        self.size += len(data)
+        while data:
+            data = data[os.write(self.file, data) :]
 
 
-def take(path):
-    """Writes a snapshot to a new file: (its bytes, -1 where there is none; why not)."""
+def take(path, most):
+    """Writes a snapshot of so many bytes at most to a new file: (its bytes, -1 where there is none; why not)."""
     global taken
     if why:
         return -1, why
@@ -108,16 +118,17 @@ def take(path):
             return -1, "not torch's own allocator"
         if blocks(cuda) > BLOCKS:
             return -1, "more than %d blocks" % BLOCKS
-        import pickle
-
-        free = os.statvfs(os.path.dirname(path))
-        data = Bounded(min(BYTES, int(SHARE * free.f_bavail * free.f_frsize)))
-        pickle.dump(cuda.memory._snapshot(), data, protocol=4)
-        written = write(path, data.getbuffer())
+        folder = os.path.dirname(path)
+        free = os.statvfs(folder)
+        room = int(SHARE * free.f_bavail * free.f_frsize)
+        if min(most, room) < LEAST:
+            return -1, "no memory to spare" if most < LEAST else "%s is full" % folder
+        size = write(path, cuda.memory._snapshot, min(BYTES, most, room))
+        written.append((path, time.monotonic()))
         taken += 1
         if taken == TAKES:
             end()
-        return written, ""
+        return size, ""
     except Exception as error:
         return -1, said(error)
 
@@ -131,20 +142,33 @@ def blocks(cuda):
     return sum(count(cuda.memory_stats_as_nested_dict(device)) for device in range(cuda.device_count()))
 
 
-def write(path, data):
-    """As a whole or not at all. The file is open for no longer than that takes."""
+def write(path, snapshot, most):
+    """What `snapshot` gives, as a whole or not at all; its bytes. The file is open for no longer than that takes."""
+    import pickle
+
+    snapshot = snapshot()
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    written = 0
     try:
         try:
-            while written < len(data):
-                written += os.write(file, data[written:])
+            bounded = Bounded(file, most)
+            pickle.dump(snapshot, bounded, protocol=4)
         finally:
             os.close(file)  # where a file system tells late that it is full
     except BaseException:
         os.unlink(path)
         raise
-    return written
+    return bounded.size
+
+
+def collect():
+    """Takes away what nobody has fetched."""
+    for one in list(written):
+        path, since = one
+        if not os.path.exists(path):
+            written.remove(one)
+        elif time.monotonic() - since > FETCHED_S:
+            written.remove(one)
+            os.unlink(path)
 
 
 def said(error):

@@ -216,7 +216,7 @@ class Marks:
         """Does what was asked for, unless something else was asked for since, or this is another process by now."""
         if self.dead or self.ring is not ring or self.answered != request:
             return
-        value, pause_ns, free, why = answer(kind, ring.path() if kind == HISTORY else b"")
+        value, pause_ns, free, why = answer(kind, ring)
         kind = SNAPSHOT if kind == AT_BACKWARD else kind
         rings.ANSWER.pack_into(ring.map, 272, request, value)
         ring.write(time.monotonic_ns(), ANSWERED, kind & 255, why, 0, self.steps, value, (0, request, pause_ns, free, 0, 0, 0))

@@ -22,8 +22,8 @@ snapshot = None  # the module, once it was needed
 waiting = None  # what is waited for: until when, and what gives it up
 
 
-def answer(kind, path=b""):
-    """Does it: (what came of it, -1 where it cannot be done; nanoseconds that it took; bytes free in the C heap before it; why it
+def answer(kind, ring):
+    """Does it, for the recorder of a ring: (what came of it, -1 where it cannot be done; nanoseconds that it took; bytes free in the C heap before it; why it
     cannot be done, where that is known)."""
     start = time.monotonic_ns()
     value, free, why = -1, -1, ""
@@ -32,7 +32,7 @@ def answer(kind, path=b""):
     elif kind == SNAPSHOT:
         value = copy()
     elif kind == HISTORY:
-        value, why = history.take(path)
+        value, why = history.take(*ring.wanted())
     return value, time.monotonic_ns() - start, free, why
 
 
@@ -109,6 +109,8 @@ def hide(*functions):
 
 def collect():
     """What earlier answers left to do."""
+    if history.written:
+        history.collect()
     if snapshot is not None:
         snapshot.collect()
     if waiting is not None and time.monotonic() > waiting[0]:

@@ -7,7 +7,7 @@ All numbers are little-endian. Header, 4096 bytes:
    56 rank i32      60 local rank i32 (-1: none)      64 Python's version, 3 bytes      68 state u32: 1 on, 2 off
    72 role, 24 bytes      96 torch's version, 24 bytes      120 what counts as a step, or why it is off, 136 bytes
   256 request u64 and 264 its kind u32 (by the recorder)      272 answered u64 and 280 the answer i64 (by the process)
-  512 where a snapshot of GPU memory goes, 1024 bytes (by the recorder)
+  512 the most bytes of a snapshot of GPU memory, u64, and 520 the name of its file in the ring's folder, 64 bytes (by the recorder)
 
 then slots of 136 bytes, number n at place n modulo the number of slots. All times are CLOCK_MONOTONIC.
 """
@@ -47,6 +47,7 @@ class Ring:
     """The marks of one process."""
 
     def __init__(self, folder, role, text):
+        self.folder = folder
         now = time.monotonic_ns()
         path = os.path.join(folder, "%d-%d.marks" % (os.getpid(), now))
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -121,9 +122,10 @@ class Ring:
         """What is counted as a step, or why it is off: a slot has too little room for it."""
         self.map[120:256] = cut(text, 136).ljust(136, b"\0")
 
-    def path(self):
-        """Where the recorder wants a file."""
-        return self.map[512:1536].partition(b"\0")[0]
+    def wanted(self):
+        """The file that the recorder wants: where it goes, and its most bytes."""
+        name = self.map[520:584].partition(b"\0")[0].decode("ascii")
+        return os.path.join(self.folder, os.path.basename(name)), U64.unpack_from(self.map, 512)[0]
 
     def off(self, why):
         self.says(why)

@@ -36,13 +36,13 @@ def step():
     # Marks of steps are 20 ms apart at least.
     api.known().marks.last_slot_ns = 0
     api.step()
-def ask(path, kind=3):
+def ask(path, kind=3, most=1 << 26):
     with open(glob.glob(os.environ["LOWTIDE_MARKS"] + "/*.marks")[0], "r+b") as ring:
-        ring.seek(512); ring.write(path.encode() + b"\\0")
+        ring.seek(512); ring.write(struct.pack("<Q", most) + os.path.basename(path).encode() + b"\\0")
         ring.seek(264); ring.write(struct.pack("<I", kind))
         ring.seek(256); number = struct.unpack("<Q", ring.read(8))[0] + 1
         ring.seek(256); ring.write(struct.pack("<Q", number))
-FILE = sys.argv[1] + "/a.pickle"
+FILE = os.environ["LOWTIDE_MARKS"] + "/a.pickle"
 """
 
 
@@ -51,7 +51,7 @@ def run(folder: Path, program: str) -> dict:
     marks = folder / "marks"
     marks.mkdir()
     env = {**os.environ, "PYTHONPATH": str(AGENT), "LOWTIDE_MARKS": str(marks)}
-    command = [PYTHON, "-B", "-c", START + program + "\nprint(json.dumps(calls))", str(folder)]
+    command = [PYTHON, "-B", "-c", START + program + "\nprint(json.dumps(calls))"]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     [ring] = reader.rings(marks)
@@ -78,11 +78,11 @@ step(); assert os.path.exists(FILE)
 step()
 """,
     )
-    data = (tmp_path / "a.pickle").read_bytes()
+    data = (tmp_path / "marks" / "a.pickle").read_bytes()
     assert seen["calls"] == calls
     assert pickle.loads(data) == {"segments": [], "device_traces": [[]]}
     assert seen["answers"] == [(len(data), "")] and seen["marks"][0]["pause_ns"] > 0
-    assert (tmp_path / "a.pickle").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "marks" / "a.pickle").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("version", ["1_13", "2_0"])
@@ -141,9 +141,15 @@ BAD = {
     "raises": ("memory._snapshot = lambda: 1 / 0", "ZeroDivisionError: division by zero"),
     "blocks": ("STATS['active'] = {'all': {'current': history.BLOCKS + 1}}", "more than 100000 blocks"),
     "bytes": ("history.BYTES = 1 << 20; memory._snapshot = lambda: [b'x' * (1 << 21)]", "OSError: larger than 1 MiB"),
+    "many": ("memory._snapshot = lambda: ['x%09d' % n for n in range(1 << 19)]; history.BYTES = 1 << 22", "OSError: larger than 4 MiB"),
+    "told": ("memory._snapshot = lambda: [b'x' * (3 << 20)]; ask = lambda file, ask=ask: ask(file, most=2 << 20)", "OSError: larger than 2 MiB"),
+    "no memory": ("ask = lambda file, ask=ask: ask(file, most=0)", "no memory to spare"),
+    "full": ("os.statvfs = lambda folder: types.SimpleNamespace(f_bavail=1023, f_frsize=4096)", None),
+    "late": ("write = os.write\ndef full(file, data): raise OSError(28, 'No space left on device')\nos.write = full",
+             "OSError: [Errno 28] No space left on device"),
     "no pickle": ("memory._snapshot = lambda: [lambda: 0]", None),
     "there": ("open(FILE, 'w').write('the user\\'s')", None),
-    "no folder": ("FILE = '/nonexistent/a.pickle'", None),
+    "no folder": ("api.known().marks.ring.folder = '/nonexistent'", None),
     "backend": ("cuda.get_allocator_backend = lambda: 'cudaMallocAsync'", "not torch's own allocator"),
     "gone": ("del memory._snapshot", None),
     "own": ("memory._record_memory_history('all')", "the program records history itself"),
@@ -156,7 +162,7 @@ def test_what_goes_wrong_is_told_and_leaves_nothing_behind(tmp_path, name):
     seen = run(tmp_path, f"memory._record_memory_history = record_2_15\nstep()\n{what}\nask(FILE); step(); step()")
     [(value, text)] = seen["answers"]
     assert value == -1 and text and (why is None or text == why)
-    left = tmp_path / "a.pickle"
+    left = tmp_path / "marks" / "a.pickle"
     assert left.read_text() == "the user's" if name == "there" else not left.exists()
 
 
@@ -189,5 +195,22 @@ def test_half_a_file_is_none(tmp_path, monkeypatch):
 
     monkeypatch.setattr(history.os, "write", full)
     with pytest.raises(OSError, match="No space"):
-        history.write(str(tmp_path / "a"), memoryview(b"x" * 4000))
+        history.write(str(tmp_path / "a"), lambda: b"x" * 4000, 1 << 20)
     assert not (tmp_path / "a").exists()
+
+
+def test_what_nobody_fetches_gives_its_memory_back(tmp_path):
+    seen = run(
+        tmp_path,
+        """
+memory._record_memory_history = record_2_15
+step(); ask(FILE); step(); ask(FILE + "2"); step(); step()
+assert os.path.exists(FILE) and os.path.exists(FILE + "2"), "the recorder may be slow"
+os.unlink(FILE); step()
+assert [path for path, _ in history.written] == [FILE + "2"], "that one was fetched"
+history.FETCHED_S = 0; step()
+assert not os.path.exists(FILE + "2") and history.written == []
+step()
+""",
+    )
+    assert [value > 0 for value, _ in seen["answers"]] == [True, True]

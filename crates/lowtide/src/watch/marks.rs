@@ -79,11 +79,21 @@ impl Marks {
         Ok(())
     }
 
-    /// The same for what it is to write to a new file.
-    pub fn ask_for_file(&mut self, pid: u32, request: Request, file: &Path) -> Result<(), AskError> {
-        let number = self.rings.ask_for_file(pid, request, file)?;
+    /// The same for what it is to write to a new file of this name in [`Self::folder`], of so many bytes at most.
+    pub fn ask_for_file(&mut self, pid: u32, request: Request, name: &str, most: u64) -> Result<(), AskError> {
+        let number = self.rings.ask_for_file(pid, request, name, most)?;
         self.asked.insert(pid, number);
         Ok(())
+    }
+
+    /// It may have so many bytes by now; with 0 it is not to be written.
+    pub fn allow(&mut self, pid: u32, most: u64) -> Result<(), AskError> {
+        self.rings.allow(pid, most)
+    }
+
+    /// Where processes write their marks, and files that they are asked for.
+    pub fn folder(&self) -> &Path {
+        self.rings.folder()
     }
 
     /// Whether a process can be asked for a copy of itself, which is known here by the pid that it has itself.

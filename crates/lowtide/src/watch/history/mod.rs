@@ -1,8 +1,11 @@
 //! Snapshots of PyTorch's allocator that `run --gpu-history` has a process write whose GPU memory grows, and what they differ by.
 //!
-//! The process is asked at its marks, and answers at the end of a step, where what lives is least: twice, some epochs apart. Both
-//! files are read by our own reader, on a thread of its own. They stay beside the recording; where nothing is recorded they go with
-//! the run. Whatever fails becomes a note, and nothing more.
+//! The process is asked at its marks, and answers at the end of a step, where what lives is least: twice, some epochs apart. It
+//! writes where its marks are, and what it wrote is fetched from there. Both files are read by our own reader, on a thread of its
+//! own. They stay beside the recording; where nothing is recorded they go with the run. Whatever fails becomes a note, and nothing
+//! more.
+
+mod fetch;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,6 +16,7 @@ use lowtide_model::{
     AllocatedGrown, Answer, Event, Finding, Kind, Look, Mark, MarkKind, Note, NoteKind, ProcId, Report, Request,
 };
 
+use self::fetch::Fetch;
 use super::guard::guarded;
 use super::marks::Marks;
 use crate::snapshot;
@@ -27,7 +31,7 @@ const EPOCHS: f64 = 2.0;
 const PART: f64 = 0.25;
 const LEAST_S: f64 = 8.0;
 const LONG_EPOCH_S: f64 = 600.0;
-/// What is being read at the end of the run is waited for so long, and asked for so often.
+/// What is fetched or read at the end of the run is waited for so long, and asked for so often.
 const LAST: Duration = Duration::from_millis(300);
 const BETWEEN: Duration = Duration::from_millis(20);
 /// Bytes that must be left under the tightest limit: each block becomes a dictionary in the process before it is written.
@@ -43,6 +47,8 @@ pub struct History {
     folder: Option<Temporary>,
     subjects: BTreeMap<ProcId, Subject>,
     reading: Option<Reading>,
+    /// Snapshots that were asked for.
+    asked: u32,
 }
 
 /// A process whose GPU memory grows.
@@ -51,8 +57,10 @@ struct Subject {
     /// Seconds from one snapshot to the next.
     apart_s: f64,
     taken: Vec<Taken>,
-    /// A snapshot that it was asked for.
+    /// The file of a snapshot that it was asked for, where its marks are.
     asked: Option<PathBuf>,
+    /// A snapshot that it has written.
+    fetched: Option<(Taken, Fetch)>,
     /// Nothing more is asked of it.
     done: bool,
 }
@@ -78,7 +86,7 @@ impl History {
     pub fn new(recording: Option<PathBuf>) -> Self {
         // The process may have another working folder.
         let recording = recording.and_then(|path| std::path::absolute(path).ok());
-        Self { recording, folder: None, subjects: BTreeMap::new(), reading: None }
+        Self { recording, folder: None, subjects: BTreeMap::new(), reading: None, asked: 0 }
     }
 
     /// Takes note of whose GPU memory grows.
@@ -95,23 +103,20 @@ impl History {
     pub fn go_on(&mut self, now_s: f64, marks: Option<&mut Marks>) -> Vec<Event> {
         let mut told = self.read();
         let Some(marks) = marks else { return told };
+        told.extend(self.wait(now_s, marks));
         let due = |subject: &Subject| {
             let next_s =
                 subject.taken.last().map_or(0.0, |last| last.t_s + subject.apart_s.max((PART * last.t_s).min(LONG_EPOCH_S)));
-            !subject.done && subject.asked.is_none() && now_s >= next_s && !marks.is_asked(subject.pid)
+            !subject.done
+                && subject.asked.is_none()
+                && subject.fetched.is_none()
+                && now_s >= next_s
+                && !marks.is_asked(subject.pid)
         };
         let Some(id) = self.subjects.iter().find(|(_, subject)| due(subject)).map(|(id, _)| *id) else { return told };
-        let asked = self.file(id).and_then(|path| {
-            let pid = self.subjects.get(&id).map_or(0, |subject| subject.pid);
-            if lowtide_collect::room(Path::new("/"), pid).is_some_and(|room| room < LEAST_ROOM) {
-                let least = lowtide_model::Bytes(LEAST_ROOM);
-                return Err(format!("a snapshot wants memory of the process, and the tightest limit leaves less than {least}"));
-            }
-            marks.ask_for_file(pid, Request::History, &path).map_err(|error| error.to_string())?;
-            Ok(path)
-        });
         let Some(subject) = self.subjects.get_mut(&id) else { return told };
-        match asked {
+        self.asked += 1;
+        match subject.ask(self.asked, marks) {
             Ok(path) => subject.asked = Some(path),
             Err(why) => {
                 subject.done = true;
@@ -127,34 +132,92 @@ impl History {
         let Answer { request: Request::History, value, pause_us, why, .. } = answer else { return Vec::new() };
         let Some(subject) = self.subjects.get_mut(id) else { return Vec::new() };
         let Some(path) = subject.asked.take() else { return Vec::new() };
-        if value.is_none() {
-            subject.done = true;
-            let why = if why.is_empty() { "it could not be written" } else { why };
-            return vec![unavailable(*id, subject.pid, *t_s, why)];
+        let pid = subject.pid;
+        let to = match value {
+            None if why.is_empty() => Err("it could not be written".to_owned()),
+            None => Err(why.clone()),
+            Some(bytes) => self.file(pid).map(|to| (*bytes, to)),
+        };
+        match (to, self.subjects.get_mut(id)) {
+            (Ok((bytes, to)), Some(subject)) => {
+                let taken = Taken { t_s: *t_s, path: to.clone(), pause_us: *pause_us };
+                subject.fetched = Some((taken, Fetch::start(path, bytes, to)));
+                Vec::new()
+            }
+            (Err(why), Some(subject)) => {
+                subject.asked = Some(path);
+                vec![self.give_up(*id, *t_s, &why)]
+            }
+            (_, None) => Vec::new(),
         }
-        subject.taken.push(Taken { t_s: *t_s, path, pause_us: *pause_us });
-        if let [first, second] = &subject.taken[..] {
-            subject.done = true;
-            // Another one that is being read now has its turn first.
-            if self.reading.is_none() {
-                self.reading = Some(Reading::start(*id, first.clone(), second.clone()));
-                subject.taken.clear();
+    }
+
+    /// What was asked for may still be written: as large as memory allows now, unless its process is gone.
+    fn wait(&mut self, now_s: f64, marks: &mut Marks) -> Vec<Event> {
+        let mut gone = Vec::new();
+        for (id, subject) in self.subjects.iter().filter(|(_, subject)| subject.asked.is_some()) {
+            if marks.is_asked(subject.pid) {
+                // Where that fails there is no ring any more, and nobody who would read it.
+                let _ = marks.allow(subject.pid, subject.allowed());
+            } else {
+                gone.push(*id);
             }
         }
-        Vec::new()
+        gone.into_iter().map(|id| self.give_up(id, now_s, "it ended before it had written a snapshot")).collect()
+    }
+
+    /// Nothing more is asked of a process, and nothing of what it wrote last stays.
+    fn give_up(&mut self, id: ProcId, t_s: f64, why: &str) -> Event {
+        let Some(subject) = self.subjects.get_mut(&id) else { return unavailable(id, 0, t_s, why) };
+        if let Some(path) = subject.asked.take() {
+            let _ = std::fs::remove_file(path);
+        }
+        subject.done = true;
+        unavailable(id, subject.pid, t_s, why)
+    }
+
+    /// What has been fetched; of two snapshots it is read what they differ by.
+    fn fetch(&mut self) -> Vec<Event> {
+        let come = |subject: &Subject| subject.fetched.as_ref().and_then(|(_, fetch)| fetch.done());
+        let come: Vec<_> = self.subjects.iter().filter_map(|(id, subject)| Some((*id, come(subject)?))).collect();
+        let mut told = Vec::new();
+        for (id, done) in come {
+            let Some(subject) = self.subjects.get_mut(&id) else { continue };
+            let Some((taken, _)) = subject.fetched.take() else { continue };
+            let t_s = taken.t_s;
+            match done {
+                Ok(()) => subject.taken.push(taken),
+                Err(why) => {
+                    told.push(self.give_up(id, t_s, &why));
+                    continue;
+                }
+            }
+            if let [first, second] = &subject.taken[..] {
+                subject.done = true;
+                // Another one that is being read now has its turn first.
+                if self.reading.is_none() {
+                    self.reading = Some(Reading::start(id, first.clone(), second.clone()));
+                    subject.taken.clear();
+                }
+            }
+        }
+        told
     }
 
     /// The run is over: waits a little for what is being read, and says what is missing.
     pub fn finish(&mut self, now_s: f64) -> Vec<Event> {
         let since = Instant::now();
         let mut told = self.read();
-        while self.reading.is_some() && since.elapsed() < LAST {
+        while (self.reading.is_some() || self.subjects.values().any(|subject| subject.fetched.is_some()))
+            && since.elapsed() < LAST
+        {
             std::thread::sleep(BETWEEN);
             told.extend(self.read());
         }
         for (id, subject) in &self.subjects {
             let is_read = self.reading.as_ref().is_some_and(|reading| reading.id == *id);
             let why = match (subject.taken.len(), subject.done) {
+                _ if subject.fetched.is_some() => "the run was over before its snapshot was fetched: the disk is slow",
                 (0, false) => "the run was over before it wrote a snapshot: a longer run tells more",
                 (1, false) => "the run was over before it wrote a second snapshot: a longer run tells more",
                 (2, _) => "the run was over before its two snapshots were read",
@@ -168,13 +231,14 @@ impl History {
 
     /// What two snapshots differ by, once they are read; then the next two are read.
     fn read(&mut self) -> Vec<Event> {
-        let Some(reading) = &self.reading else { return Vec::new() };
+        let mut told = self.fetch();
+        let Some(reading) = &self.reading else { return told };
         let grown = match reading.grown.try_recv() {
             Ok(grown) => grown,
-            Err(TryRecvError::Empty) => return Vec::new(),
+            Err(TryRecvError::Empty) => return told,
             Err(TryRecvError::Disconnected) => Err("it broke off inside lowtide".to_owned()),
         };
-        let Some(Reading { id, first, second, .. }) = self.reading.take() else { return Vec::new() };
+        let Some(Reading { id, first, second, .. }) = self.reading.take() else { return told };
         let waiting = self.subjects.iter_mut().find(|(_, subject)| subject.taken.len() == 2);
         if let Some((id, subject)) = waiting
             && let [first, second] = &subject.taken.split_off(0)[..]
@@ -184,7 +248,10 @@ impl History {
         let pid = self.subjects.get(&id).map_or(0, |subject| subject.pid);
         let mut allocated = match grown {
             Ok(allocated) => allocated,
-            Err(why) => return vec![unavailable(id, pid, second.t_s, &why)],
+            Err(why) => {
+                told.push(unavailable(id, pid, second.t_s, &why));
+                return told;
+            }
         };
         let kept = self.recording.is_some();
         for grown in &mut allocated {
@@ -192,7 +259,7 @@ impl History {
             grown.files = [&first, &second].iter().filter(|_| kept).map(|one| one.path.display().to_string()).collect();
         }
         let pause_us = first.pause_us.saturating_add(second.pause_us);
-        vec![Event::Look(Look {
+        told.push(Event::Look(Look {
             t_s: second.t_s,
             id,
             copied: true,
@@ -202,12 +269,12 @@ impl History {
             allocated,
             devices: Vec::new(),
             budget: None,
-        })]
+        }));
+        told
     }
 
     /// A name that nobody has for a snapshot of a process.
-    fn file(&mut self, id: ProcId) -> Result<PathBuf, String> {
-        let pid = self.subjects.get(&id).map_or(0, |subject| subject.pid);
+    fn file(&mut self, pid: u32) -> Result<PathBuf, String> {
         let (folder, stem) = match &self.recording {
             Some(recording) => {
                 let stem = recording.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -227,7 +294,24 @@ impl History {
 
 impl Subject {
     fn new(pid: u32) -> Self {
-        Self { pid, apart_s: LEAST_S, taken: Vec::new(), asked: None, done: false }
+        Self { pid, apart_s: LEAST_S, taken: Vec::new(), asked: None, fetched: None, done: false }
+    }
+
+    /// Asks for a snapshot; where it will be.
+    fn ask(&self, number: u32, marks: &mut Marks) -> Result<PathBuf, String> {
+        let (name, allowed) = (format!("{}-{number}.pickle", self.pid), self.allowed());
+        if allowed == 0 {
+            let least = lowtide_model::Bytes(LEAST_ROOM);
+            return Err(format!("a snapshot wants memory of the process, and the tightest limit leaves less than {least}"));
+        }
+        marks.ask_for_file(self.pid, Request::History, &name, allowed).map_err(|error| error.to_string())?;
+        Ok(marks.folder().join(name))
+    }
+
+    /// The most bytes that a snapshot may have, by what memory there is now: what lies where marks are counts for the run.
+    fn allowed(&self) -> u64 {
+        let room = lowtide_collect::room(Path::new("/"), self.pid);
+        if room.is_some_and(|room| room < LEAST_ROOM) { 0 } else { fetch::MOST }
     }
 }
 
