@@ -7,7 +7,7 @@ use crate::gpu;
 use crate::growth::{Assessment, Series};
 use crate::judge::{Judged, Outcome};
 use crate::looks;
-use crate::marks;
+use crate::marks::{self, Line};
 use crate::series::Track;
 
 /// Excursions and constant costs below this are not worth a line.
@@ -273,6 +273,16 @@ pub fn reference(run: &Analyser, id: Option<ProcId>) -> Option<ProcessRef> {
     })
 }
 
+/// Whether it rose before the training's first step only: imports and data are loaded then, and what came later is what
+/// is asked about.
+fn belongs_to_start(run: &Analyser, series: &Series) -> bool {
+    let first_s = series.process.and_then(|id| run.marks().of(id)).and_then(Line::first_step_s);
+    first_s.is_some_and(|first_s| series.judged.rose_from_to.1 <= first_s + FIRST_STEP_S)
+}
+
+/// Seconds from the first step to the next tick: what was there at the step is seen then.
+const FIRST_STEP_S: f64 = 1.0;
+
 /// Growth that ended at a ceiling.
 fn stopped(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
     let stopped = |s: &&Series| {
@@ -281,6 +291,7 @@ fn stopped(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
             && s.judged.outcome == Outcome::Stopped
             && s.judged.rose_before >= WORTH_A_LINE
             && s.judged.rose_before >= 0.08 * s.process.and_then(|id| run.store().tracks.get(&id)).map_or(0.0, Track::peak)
+            && !belongs_to_start(run, s)
     };
     let largest =
         assessment.series.iter().filter(stopped).max_by(|a, b| a.judged.rose_before.total_cmp(&b.judged.rose_before))?;

@@ -55,6 +55,9 @@ const EVERY_S: f64 = 1.0;
 const RARELY_S: f64 = 5.0;
 /// The most CPU seconds of one tick for `pagemap`.
 const MOST_WALK_S: f64 = 0.01;
+/// So many readings of one process count as first ones: copies of shared pages fill up soon after the fork, and whether
+/// they come to an end is seen while they do.
+const FIRST_WALKS: u32 = 6;
 /// Seconds between readings of one process's `pagemap`.
 const WALK_EVERY_S: f64 = 5.0;
 
@@ -73,6 +76,8 @@ pub struct RollupState {
     /// A reading of its `pagemap` that has begun, and when the last one ended.
     reading: Option<Box<Reading>>,
     walked_s: Option<f64>,
+    /// So many of them have ended.
+    walks: u32,
     /// That cannot be read either.
     skipped: bool,
     /// The kernel does not let us read it.
@@ -151,7 +156,10 @@ impl Wish<'_> {
         };
         match reading.slice(means_s, buffer) {
             Slice::More => self.state.reading = Some(reading),
-            Slice::Private(bytes) => (self.sample.private_anon, self.state.walked_s) = (Some(bytes), Some(now_s)),
+            Slice::Private(bytes) => {
+                (self.sample.private_anon, self.state.walked_s) = (Some(bytes), Some(now_s));
+                self.state.walks += 1;
+            }
             // It has ended, or it became another program: then it begins anew.
             Slice::Nothing => self.state.walked_s = Some(now_s),
         }
@@ -251,7 +259,7 @@ impl RollupBudget {
         waiting.sort_by(|a, b| due(b).total_cmp(&due(a)));
         let mut left_s = MOST_WALK_S;
         for wish in waiting {
-            let purse = if wish.state.walked_s.is_none() && self.saved_first_s > self.saved_s {
+            let purse = if wish.state.walks < FIRST_WALKS && self.saved_first_s > self.saved_s {
                 &mut self.saved_first_s
             } else {
                 &mut self.saved_s
@@ -426,6 +434,21 @@ mod tests {
         };
         assert!(private > 1 << 16 && budget.reads == 0 && budget.skipped == 0, "{private}");
         assert_eq!(walk(&mut budget, 0.1 * f64::from(ticks + 1)), None, "not again at once");
+    }
+
+    #[test]
+    fn the_first_readings_of_pagemap_are_paid_from_the_purse_of_first_reads() {
+        let read_by = |walks| {
+            let mut budget = RollupBudget { saved_first_s: 0.04, ..budget(0.0) };
+            let mut state = RollupState { walks, walked_s: Some(-60.0), ..RollupState::default() };
+            let mut sample = ProcSample::empty(ProcId(0));
+            let mut wishes = [Wish { shares_pages: true, ..wish(800 << 20, &mut state, &mut sample) }];
+            // The tick took all that could have been saved up.
+            budget.spend(1.0, -1e6, 1.0, &mut wishes, &Root::new("/".as_ref()), &mut Scratch::default());
+            state.reading.is_some() || state.walks > walks
+        };
+        assert!(read_by(0) && read_by(FIRST_WALKS - 1));
+        assert!(!read_by(FIRST_WALKS));
     }
 
     #[test]
