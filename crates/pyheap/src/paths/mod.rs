@@ -17,6 +17,8 @@ use names::Link;
 const DEPTH: usize = 1 << 20;
 /// References of a longer chain that are named at each end.
 const ENDS: usize = 64;
+/// Names that one object has for another that are told.
+const NAMES: usize = 8;
 
 /// How an object is held.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,19 +35,54 @@ impl Census {
     /// The shortest way from the best root to an object.
     #[must_use]
     pub fn path(&self, id: ObjectId) -> Path {
-        let (root, mut chain) = self.chain(id);
-        let left_out = chain.len().saturating_sub(2 * ENDS);
-        if left_out > 0 {
-            chain.drain(ENDS..ENDS + left_out);
-        }
-        let mut links = Vec::new();
-        let mut before = None;
-        for id in chain {
-            links.push(Link { id, label: before.and_then(|before| self.label(before, id)) });
-            before = Some(id);
-        }
-        let (root, steps) = names::name(self, root, &links);
+        let (root, chain) = self.chain(id);
+        self.path_of(root, chain)
+    }
+
+    /// The way to an object through another one that refers to it.
+    pub(crate) fn path_through(&self, source: ObjectId, id: ObjectId) -> Path {
+        let (root, mut chain) = self.chain(source);
+        chain.push(id);
+        self.path_of(root, chain)
+    }
+
+    /// The ways to an object by the other names under which the one that led to it has it.
+    pub(crate) fn paths_beside(&self, id: ObjectId) -> Vec<Path> {
+        let Parent::Object(parent) = self.objects().parent(id) else { return Vec::new() };
+        let Some(kind) = self.kind(parent) else { return Vec::new() };
+        let mut all = All { wanted: self.objects().address(id), found: Vec::new() };
+        visit::visit(self.reader(), kind, self.objects().address(parent), &mut all);
+        let first = self.label(parent, id);
+        let others = all.found.into_iter().filter(|label| Some(*label) != first && *label != Label::Key);
+        let path = |label: Label| {
+            let (root, mut chain) = self.chain(id);
+            let left_out = cut(&mut chain);
+            let mut links = self.links(chain);
+            if let Some(last) = links.last_mut() {
+                last.label = Some(label);
+            }
+            let (root, steps) = names::name(self, root, &links);
+            Path { root, steps, left_out }
+        };
+        others.map(path).collect()
+    }
+
+    /// The way from a root that refers to an object.
+    pub(crate) fn path_from(&self, root: &Root, id: ObjectId) -> Path {
+        self.path_of(Some(root), vec![id])
+    }
+
+    fn path_of(&self, root: Option<&Root>, mut chain: Vec<ObjectId>) -> Path {
+        let left_out = cut(&mut chain);
+        let (root, steps) = names::name(self, root, &self.links(chain));
         Path { root, steps, left_out }
+    }
+
+    /// By which names a chain of objects refers, each to the next.
+    fn links(&self, chain: Vec<ObjectId>) -> Vec<Link> {
+        let mut before = None;
+        let link = |id| Link { id, label: before.replace(id).and_then(|before| self.label(before, id)) };
+        chain.into_iter().map(link).collect()
     }
 
     /// The root that leads to an object, and the objects on the way.
@@ -87,6 +124,33 @@ impl Census {
     /// Whom the walk met at an object: its type and its address.
     pub(crate) fn met(&self, id: ObjectId) -> Option<(&Type, u64)> {
         Some((self.kind(id)?, self.objects().address(id)))
+    }
+}
+
+/// Cuts a long chain in the middle; by how many objects.
+fn cut(chain: &mut Vec<ObjectId>) -> usize {
+    let left_out = chain.len().saturating_sub(2 * ENDS);
+    if left_out > 0 {
+        chain.drain(ENDS..ENDS + left_out);
+    }
+    left_out
+}
+
+/// Looks for all references to one object.
+struct All {
+    wanted: u64,
+    found: Vec<Label>,
+}
+
+impl Sink for All {
+    fn edge(&mut self, target: u64, label: Label) {
+        if target == self.wanted && self.found.len() < NAMES {
+            self.found.push(label);
+        }
+    }
+
+    fn guess(&mut self, word: u64, label: Label) {
+        self.edge(word, label);
     }
 }
 

@@ -35,6 +35,15 @@ pub fn dict(read: Reader<'_>, object: u64, sink: &mut impl Sink) {
     });
 }
 
+/// Its keys have a list of their own (Objects/odictobject.c, `_odictnode`), which has a reference to each as well.
+pub fn ordered_dict(read: Reader<'_>, object: u64, sink: &mut impl Sink) {
+    read.dict(object, |_, entry| {
+        sink.edge(entry.key, Label::Key);
+        sink.edge(entry.key, Label::Key);
+        sink.edge(entry.value, Label::Value(entry.key));
+    });
+}
+
 /// `setentry` is a key and its hash; an unused one has no key, a removed one the hash -1 and a key that is no object of
 /// interest (`<dummy key>`, Objects/setobject.c).
 pub fn set(read: Reader<'_>, object: u64, sink: &mut impl Sink) {

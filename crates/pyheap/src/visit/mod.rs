@@ -63,7 +63,8 @@ pub fn visit(read: Reader<'_>, kind: &Type, object: u64, sink: &mut impl Sink) {
         }
         Kind::Tuple => containers::tuple(read, object, sink),
         Kind::List => containers::list(read, object, sink),
-        Kind::Dict | Kind::OrderedDict => containers::dict(read, object, sink),
+        Kind::Dict => containers::dict(read, object, sink),
+        Kind::OrderedDict => containers::ordered_dict(read, object, sink),
         Kind::Set => containers::set(read, object, sink),
         Kind::Deque => containers::deque(read, object, sink),
         Kind::Function => code::function(read, object, sink),

@@ -44,6 +44,13 @@ impl Target {
         writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
+    /// The number in its next line, `freed N`; nothing below 0.
+    pub fn freed(&mut self) -> u64 {
+        let mut said = String::new();
+        self.output.read_line(&mut said).unwrap();
+        said.trim().strip_prefix("freed ").expect(&said).parse::<i64>().unwrap().max(0).unsigned_abs()
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
