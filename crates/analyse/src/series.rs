@@ -35,8 +35,8 @@ pub struct Track {
     /// The last measurement of what it could have copied, with the generation of the set of processes at that time.
     measured: Option<(Copied, u64)>,
     copied_bytes: f64,
-    /// The share of its memory that is its own by PSS, as last read.
-    share: Option<f64>,
+    /// The share of its memory that was its own when that was last read, and all that it had then. Bytes.
+    share: Option<(f64, f64)>,
     /// Anonymous plus shared memory when first seen.
     base: f64,
 }
@@ -91,10 +91,10 @@ impl Track {
         }
         if let Some(rollup) = sample.rollup {
             self.copy(t_s, Copied::Pss(rollup.pss_anon), generation, sharing);
-            self.share = Some(self.share_of(sample, rollup));
+            self.share = Some((self.share_of(sample, rollup), own(sample)));
         } else if let Some(private) = sample.private_anon {
             self.copy(t_s, Copied::Private(private), generation, sharing);
-            self.share = Some(self.share_by_private(sample, private, 0));
+            self.share = Some((self.share_by_private(sample, private, 0), own(sample)));
         }
     }
 
@@ -125,7 +125,7 @@ impl Track {
     /// Its memory with shared pages counted once: the cheap counters of this moment by the share that was last read.
     /// Where it was not read yet, by `guess`. Bytes.
     fn once(&self, guess: Option<f64>) -> Option<f64> {
-        self.share.or(guess).map(|share| own(&self.last) * share)
+        self.share.or(guess.map(|guess| (guess, self.base))).map(|(share, then)| mine(own(&self.last), share, then))
     }
 
     /// It may share pages with the process that it was forked from.
@@ -143,13 +143,14 @@ impl Track {
     /// The same, by the share of its siblings where its own was not read. Bytes.
     #[must_use]
     pub fn bytes_as(&self, siblings: f64) -> u64 {
-        (own(&self.last) * self.share.unwrap_or(siblings)) as u64
+        let (share, then) = self.share.unwrap_or((siblings, self.base));
+        mine(own(&self.last), share, then) as u64
     }
 
     /// The share of its memory that is its own, where it was read.
     #[must_use]
     pub fn share(&self) -> Option<f64> {
-        self.share
+        self.share.map(|(share, _)| share)
     }
 
     /// It counts at the end of what was seen: it lives then, or went down with the run.
@@ -179,6 +180,11 @@ impl Track {
 
 fn share(mine: f64, all: f64) -> f64 {
     if all > 0.0 { (mine / all).min(1.0) } else { 1.0 }
+}
+
+/// What is a process's own now, by its share of what it had `then`: pages that came since are new, and shared with nobody.
+fn mine(now: f64, share: f64, then: f64) -> f64 {
+    now.min(then) * share + (now - then).max(0.0)
 }
 
 fn shares(process: &Process) -> bool {
@@ -295,7 +301,7 @@ impl Store {
         let sharing = samples.iter().any(|sample| known(&sample.id).is_some_and(shares));
         // A child that was just forked shares as its siblings do.
         let siblings =
-            samples.iter().filter(|_| sharing).filter_map(|s| self.tracks.get(&s.id).filter(|track| track.shares())?.share);
+            samples.iter().filter(|_| sharing).filter_map(|s| self.tracks.get(&s.id).filter(|track| track.shares())?.share());
         let mut siblings: Vec<f64> = siblings.collect();
         let guess = (!siblings.is_empty()).then(|| crate::trend::median(&mut siblings));
         let mut groups: BTreeMap<Role, Sum> = BTreeMap::new();

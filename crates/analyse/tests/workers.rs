@@ -3,7 +3,7 @@
 mod common;
 
 use lowtide_analyse::Analyser;
-use lowtide_model::{Event, Exit, ProcId, ProcSample, Process, Report, Role, SystemSample, Tick, Verdict};
+use lowtide_model::{Event, Exit, ProcId, ProcSample, Process, Report, Role, Rollup, SystemSample, Tick, Verdict};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -66,4 +66,34 @@ fn what_went_with_workers_whose_place_was_taken_is_no_leak() {
     assert!(!leaks(&run(&[Worker { from_s: 5, to_s: 80, grows: 1.0 }, second(0.0)], 122)));
     // Long gone: the run was trained without it.
     assert!(!leaks(&run(&[Worker { from_s: 5, to_s: 70, grows: 1.0 }], 122)));
+}
+
+#[test]
+fn what_came_since_a_workers_share_was_read_is_its_own() {
+    let rollup = |private: f64| {
+        let bytes = (private * MIB) as u64;
+        Rollup { private_dirty: bytes, pss_anon: bytes, ..Rollup::default() }
+    };
+    let mut analyser = Analyser::new();
+    common::start(0.0).iter().for_each(|event| analyser.push(event));
+    for index in 1..3 {
+        let worker = common::trainer(index, 100 + index, 7, 0.0, None);
+        analyser.push(&Event::Process(Process { role: Role::DataloaderWorker, parent: Some(ProcId(0)), ..worker }));
+    }
+    for t in 0..120_u32 {
+        // 380 of its 400 MiB are its parent's; read once, as of a process that is too big to be read often.
+        let mut sample = ProcSample { anon: ((400.0 + f64::from(t)) * MIB) as u64, ..ProcSample::empty(ProcId(1)) };
+        sample.rollup = (t == 0).then(|| rollup(20.0));
+        // The other one was not read at all, and is guessed to share as much.
+        let other = ProcSample { anon: (400.0 * MIB) as u64, ..ProcSample::empty(ProcId(2)) };
+        let trainer = ProcSample { anon: (600.0 * MIB) as u64, ..ProcSample::empty(ProcId(0)) };
+        analyser.push(&Event::Tick(Tick { t_s: f64::from(t), procs: vec![trainer, sample, other], ..Tick::default() }));
+    }
+    let report = analyser.report();
+    let curves = analyser.curves(&report);
+    let role = curves.roles.iter().find(|role| role.label == Role::DataloaderWorker.label()).expect("its role");
+    let last = role.windows.last().expect("it was measured").last / MIB;
+    assert!((last - 159.0).abs() < 3.0, "{last} MiB of twice 20 and what one grew by");
+    let shown = report.processes.iter().find(|process| process.pid == 101).expect("it is shown").bytes as f64 / MIB;
+    assert!((shown - 139.0).abs() < 3.0, "{shown} MiB");
 }

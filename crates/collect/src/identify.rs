@@ -119,6 +119,10 @@ impl Identifier {
 impl Announced {
     /// Takes new facts of the same process; returns whether they differ.
     fn renew(&mut self, mut facts: Facts, execed: bool) -> bool {
+        // One that is about to end has no memory any more, and so no words: it stays what it was.
+        if facts.args.is_empty() && facts.exe.is_empty() {
+            return false;
+        }
         // Facts that were told with the parent's help, or that cost more, stay while the program is the same.
         let execed = execed || facts.exe != self.facts.exe;
         if execed {

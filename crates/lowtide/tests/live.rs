@@ -48,6 +48,43 @@ fn the_overview_draws_what_the_verdict_is_about() {
 }
 
 #[test]
+fn a_terminal_that_is_gone_ends_the_screen() {
+    use std::io::Read;
+    use std::process::Stdio;
+
+    let folder = tempfile::tempdir().unwrap();
+    let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/browser/recordings/10.leak.lowtide");
+    // As under nohup: nobody is told that the terminal goes.
+    let line = format!(
+        "stty rows 24 cols 80; trap '' HUP; echo pid=$$; exec {} live {}",
+        env!("CARGO_BIN_EXE_lowtide"),
+        recording.display()
+    );
+    let mut terminal = std::process::Command::new("script");
+    terminal.args(["-qec", &line, "/dev/null"]).stdout(Stdio::piped()).env("TERM", "xterm").env("SHELL", "/bin/sh");
+    let mut terminal = common::Guarded::start(terminal.env("XDG_STATE_HOME", folder.path()));
+    let mut output = terminal.0.stdout.take().unwrap();
+    let (mut seen, mut piece) = (String::new(), [0; 4096]);
+    while !seen.contains("whole tree") {
+        let read = output.read(&mut piece).unwrap();
+        assert!(read > 0, "it ended: {seen:?}");
+        seen.push_str(&String::from_utf8_lossy(&piece[..read]));
+    }
+    let pid: i32 = seen.split("pid=").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap().parse().unwrap();
+    let alive = || std::fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains("live"));
+    assert!(alive(), "{seen:?}");
+    terminal.signal(9);
+    let begun = std::time::Instant::now();
+    while alive() {
+        if begun.elapsed() > common::HANGS {
+            common::send(pid, 9);
+            panic!("the screen outlives its terminal");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+#[test]
 fn what_cannot_be_shown_is_told() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, code, said) in [

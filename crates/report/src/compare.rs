@@ -12,7 +12,7 @@ use crate::text::table::{self, Column, Row};
 #[must_use]
 pub fn compare_json(comparison: &Comparison) -> String {
     let value = serde_json::to_value(comparison).expect("a comparison holds only what JSON can hold");
-    format!("{value:#}\n")
+    crate::json::plain(&format!("{value:#}\n"))
 }
 
 /// The comparison as text, lines ended by `\n`; no control character of a run comes through.
@@ -68,7 +68,7 @@ fn rows_of<'a>(page: &mut Page, title: &str, rows: impl Iterator<Item = (String,
         Column::number("difference", 0),
         Column::number("95 % interval", 1),
         Column::number("would have been seen", 3),
-        Column::text("", 7, 2),
+        Column::text("differs", 8, 0),
     ];
     let row = |(name, row): (String, &ComparedRow)| Row {
         style: if row.differs == Some(true) { Style::Bold } else { Style::Plain },
@@ -93,7 +93,7 @@ pub fn compare_markdown(comparison: &Comparison) -> String {
     ));
     out.push('\n');
     out.push_str(&markdown::table(
-        &["", ">before", ">after", ">difference", ">95 % interval", ">would have been seen", ""],
+        &["", ">before", ">after", ">difference", ">95 % interval", ">would have been seen", "differs"],
         comparison.rows.iter().map(|row| cells(markdown::plain(&name(row)), row)),
     ));
     for note in &comparison.notes {
@@ -126,9 +126,9 @@ fn cells(name: String, row: &ComparedRow) -> Vec<String> {
         interval.map_or_else(dash, |[low, high]| format!("{} to {}", signed(low), signed(high))),
         row.smallest_seen.map_or_else(dash, |smallest| amount(row.unit, smallest)),
         match row.differs {
-            Some(true) => "differs".to_owned(),
-            Some(false) => "no difference seen".to_owned(),
-            None => "one run cannot tell".to_owned(),
+            Some(true) => "yes".to_owned(),
+            Some(false) => "not seen".to_owned(),
+            None => "untold".to_owned(),
         },
     ]
 }

@@ -6,6 +6,8 @@ use std::fmt::Write;
 
 use lowtide_model::{Class, ExpectationState, Finding, Report, Verdict};
 
+use crate::text::invisible;
+
 /// A line for each finding that a reader should act on, and the verdict of a run.
 #[must_use]
 pub fn github(report: &Report) -> String {
@@ -45,9 +47,9 @@ pub(crate) fn is_telling(finding: &Finding) -> bool {
 /// Letters of a text that are shown.
 const LONGEST: usize = 4000;
 
-/// What may not stand in a command's text: nor do control characters reach the log that it is printed to.
+/// What may not stand in a command's text: nor do characters that act or that nobody sees reach the log that it is printed to.
 fn data(text: &str) -> String {
-    let visible = |c: char| if c.is_control() && c != '\n' && c != '\r' { '\u{FFFD}' } else { c };
+    let visible = |c: char| if invisible(c) && c != '\n' && c != '\r' { '\u{FFFD}' } else { c };
     let text: String = text.chars().take(LONGEST).map(visible).collect();
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }

@@ -5,6 +5,8 @@
 use lowtide_model::Report;
 use serde_json::{Map, Value};
 
+use crate::text::invisible;
+
 /// The report as one pretty-printed JSON object that ends with a newline. Numbers that are not finite
 /// become `null`.
 #[must_use]
@@ -13,7 +15,22 @@ pub fn json(report: &Report) -> String {
     for finding in objects_of(&mut value, "findings") {
         fill_finding(finding);
     }
-    format!("{value:#}\n")
+    plain(&format!("{value:#}\n"))
+}
+
+/// JSON in which nothing stands that a terminal would act on, or that nobody sees: controls, marks of direction, characters
+/// without width are written by their numbers. Only in strings can such a character be.
+pub(crate) fn plain(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c == '\n' || !invisible(c) {
+            out.push(c);
+        } else {
+            let mut units = [0; 2];
+            c.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+        }
+    }
+    out
 }
 
 fn objects_of<'a>(value: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mut Map<String, Value>> {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use lowtide_model::{Class, ExpectationState, Finding, Report};
 
 use crate::github::is_telling;
+use crate::text::invisible;
 
 /// One suite: a case for each finding, all failed, and one for each expectation; one that passed where there is nothing. An
 /// expectation that could not be checked is skipped: it neither holds nor fails.
@@ -72,7 +73,7 @@ fn escaped(text: &str) -> String {
             '\n' => escaped.push_str("&#10;"),
             '\t' => escaped.push('\t'),
             '\u{FFFE}' | '\u{FFFF}' => escaped.push('\u{FFFD}'),
-            letter if letter.is_control() => escaped.push('\u{FFFD}'),
+            letter if invisible(letter) => escaped.push('\u{FFFD}'),
             letter => escaped.push(letter),
         }
     }

@@ -29,7 +29,7 @@ pub fn sarif(report: &Report) -> String {
             "results": results,
         }],
     });
-    format!("{log:#}\n")
+    crate::json::plain(&format!("{log:#}\n"))
 }
 
 fn rule_id(finding: &Finding) -> &str {

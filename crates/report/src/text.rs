@@ -21,7 +21,7 @@ pub(crate) mod words;
 
 use lowtide_model::Report;
 use page::Page;
-pub(crate) use page::clean;
+pub(crate) use page::{clean, invisible};
 pub use source::source_text;
 pub use words::pieces;
 

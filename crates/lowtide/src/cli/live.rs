@@ -16,8 +16,10 @@ use crate::target::{Mask, wait_for};
 use crate::terminal;
 use crate::watch::guarded;
 
-/// What ends the screen.
-const ENOUGH: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+/// What ends the screen. A terminal that is gone (SIGHUP) wants nothing back: that ends us as it ends others.
+const ENOUGH: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGQUIT];
+/// Whether the terminal is still there is asked this often.
+const TERMINAL_EVERY: Duration = Duration::from_secs(1);
 /// News is looked for this often, and keys are waited for as long.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// The report is made anew this often at most, and never for more than a twentieth of the time.
@@ -70,11 +72,25 @@ pub fn live(args: &Args) -> Result<u8, Failure> {
     }
     // Blocked and waited for, so that the terminal is given back whatever asks us to end.
     Mask::block_these(&ENOUGH);
+    end_with_the_terminal();
     on_screen(|screen| {
         screen.show(&board).map_err(broke)?;
         follow(screen, &mut board, &mut feed)
     })?;
     Ok(exit::DONE)
+}
+
+/// Ends us where the terminal goes and nobody tells us (under nohup). Waiting for keys does not end then: crossterm reads nothing
+/// from it again and again, with all of a core.
+fn end_with_the_terminal() {
+    let watch = || {
+        while std::io::stdin().is_terminal() {
+            std::thread::sleep(TERMINAL_EVERY);
+        }
+        std::process::exit(i32::from(exit::DONE));
+    };
+    // Without the thread the screen works all the same.
+    let _ = std::thread::Builder::new().name("terminal".to_owned()).spawn(watch);
 }
 
 fn broke(error: std::io::Error) -> Failure {

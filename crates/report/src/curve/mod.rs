@@ -149,6 +149,8 @@ impl Known {
 #[derive(Clone, Copy, Debug)]
 struct Shares {
     anon: f64,
+    /// Anonymous and swapped bytes when that was read: what came since is shared with nobody.
+    then: u64,
     shmem: f64,
     file: f64,
 }
@@ -245,10 +247,13 @@ impl Gather {
             if role == Role::Outside {
                 continue;
             }
-            let read = known.and_then(|known| known.shares).or(self.guesses[place(role)]);
-            let shares = read.unwrap_or_else(|| Shares::unread(sample, role, known.and_then(|known| known.base)));
+            let base = known.and_then(|known| known.base);
+            let guess = self.guesses[place(role)].map(|guess| Shares { then: base.unwrap_or(guess.then), ..guess });
+            let read = known.and_then(|known| known.shares).or(guess);
+            let shares = read.unwrap_or_else(|| Shares::unread(sample, role, base));
+            let anon = own(sample, &shares);
             let sorts = [
-                scaled(sample.anon, shares.anon),
+                anon.saturating_sub(scaled(sample.swap, shares.anon)),
                 scaled(sample.swap, shares.anon),
                 scaled(sample.shmem, shares.shmem),
                 scaled(sample.file, shares.file),
@@ -301,7 +306,7 @@ impl Gather {
 }
 
 impl Shares {
-    const ALL: Self = Self { anon: 1.0, shmem: 1.0, file: 1.0 };
+    const ALL: Self = Self { anon: 1.0, then: u64::MAX, shmem: 1.0, file: 1.0 };
 
     /// Nothing was read of it nor of any of its role: what a process has just after its fork is its parent's.
     fn unread(sample: &ProcSample, role: Role, base: Option<u64>) -> Self {
@@ -319,13 +324,22 @@ impl Shares {
             0 => share(rollup.pss_anon, sample.anon),
             private => Self::by_private(sample, private, role).anon,
         };
-        Self { anon, shmem: share(rollup.pss_shmem, sample.shmem), file: share(rollup.pss_file, sample.file) }
+        let then = sample.anon.saturating_add(sample.swap);
+        Self { anon, then, shmem: share(rollup.pss_shmem, sample.shmem), file: share(rollup.pss_file, sample.file) }
     }
 
     fn by_private(sample: &ProcSample, private: u64, role: Role) -> Self {
         let parent = matches!(role, Role::Trainer | Role::Launcher | Role::ResourceTracker);
-        Self { anon: if parent { 1.0 } else { share(private, sample.anon) }, ..Self::ALL }
+        let then = sample.anon.saturating_add(sample.swap);
+        Self { anon: if parent { 1.0 } else { share(private, sample.anon) }, then, ..Self::ALL }
     }
+}
+
+/// Anonymous bytes, swapped out or not, that are a process's own: its share of what it had when that was read, and all that came
+/// since.
+fn own(sample: &ProcSample, shares: &Shares) -> u64 {
+    let now = sample.anon.saturating_add(sample.swap);
+    scaled(now.min(shares.then), shares.anon).saturating_add(now.saturating_sub(shares.then))
 }
 
 fn share(part: u64, all: u64) -> f64 {

@@ -60,7 +60,7 @@ pub fn values(report: &Report, curve: &Curve, sources: &[Context]) -> Value {
         sites => sites(report, sources),
         weighed => weighed(report),
         findings => report.findings.iter().map(|finding| context! {
-            class => class_words(finding.class), text => &finding.text, evidence => &finding.evidence,
+            class => class_words(finding.class), text => head::beside(finding), evidence => &finding.evidence,
         }).collect::<Vec<_>>(),
         blind_spots => &report.blind_spots,
         warnings => &report.warnings,

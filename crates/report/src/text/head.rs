@@ -259,8 +259,15 @@ pub fn also(page: &mut Page, report: &Report, verbose: bool) {
         .iter()
         .filter(|finding| Some(std::ptr::from_ref(*finding)) != head)
         .filter(|finding| !matches!(finding.class, Class::Oom | Class::Expectation))
-        .map(|finding| if finding.grows() { format!("growing: {}", finding.text) } else { finding.text.clone() });
+        .map(|finding| if finding.grows() { format!("growing: {}", beside(finding)) } else { beside(finding) });
     list(page, "also", others, verbose);
+}
+
+/// A side finding with whom it is about, where its sentence does not say so.
+pub fn beside(finding: &Finding) -> String {
+    let whose = finding.process.as_ref().map(|process| process.role_label.as_str());
+    let whose = whose.filter(|label| !label.is_empty() && !finding.text.contains(label));
+    whose.map_or_else(|| finding.text.clone(), |whose| format!("{whose}: {}", finding.text))
 }
 
 /// One line each; where not all was asked for, the rest is counted.

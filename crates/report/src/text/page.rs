@@ -196,6 +196,11 @@ pub fn clean(text: &str) -> String {
     out
 }
 
+/// Whether a character is not plainly visible, so that [`clean`] writes it by its number.
+pub fn invisible(c: char) -> bool {
+    !matches!(c, '"' | '\'' | '\\') && c.escape_debug().len() > 1
+}
+
 /// Columns that a cleaned text takes on a terminal.
 pub fn columns(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()

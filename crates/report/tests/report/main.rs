@@ -8,4 +8,5 @@ mod html;
 mod redacted;
 mod samples;
 mod schema;
+mod shown;
 mod text;
