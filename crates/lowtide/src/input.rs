@@ -200,7 +200,7 @@ impl Source {
             }
         };
         let log = self.log(columns)?;
-        if log.incidents.is_empty() && log.series.is_empty() && log.stages.is_empty() {
+        if log.incidents.is_empty() && log.series.is_empty() && log.stages.is_empty() && log.summaries.is_empty() {
             Err(failure)
         } else {
             Ok(Foreign::Log(log))

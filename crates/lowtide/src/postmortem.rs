@@ -19,7 +19,8 @@ pub fn judged(log: &Log) -> Judged {
     report.blind_spots.push("memory over time: a log of messages has none; watch the next run with `lowtide run`".to_owned());
     let lines = lowtide_report::pieces(log.lines, "line", "lines");
     report.run.source = format!("log of {lines}");
-    let stages = logged::of_stages(&log.stages);
+    let mut stages = logged::of_stages(&log.stages);
+    stages.extend(logged::of_summaries(&log.summaries));
     report.summary = match report.findings.first() {
         None if !stages.is_empty() => format!("whether memory grew is not in this log; {}", stages[0].text),
         Some(end) => {

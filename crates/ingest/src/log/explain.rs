@@ -1,6 +1,8 @@
 //! One explanation of an incident: who was killed, at which limit, who held the memory, and whether by what the
 //! figures say it was growth, fragmentation, another process, or one request too large.
 
+mod card;
+
 use std::collections::BTreeMap;
 
 use lowtide_model::{Bytes, Class, Finding, Kind, OomForecast, ProcessRef};
@@ -8,8 +10,6 @@ use lowtide_model::{Bytes, Class, Finding, Kind, OomForecast, ProcessRef};
 use super::incident::Incident;
 use super::messages::{Family, Message};
 
-/// What a CUDA context and its libraries take outside PyTorch's allocator; more is somebody else's.
-const CONTEXT: f64 = 1.5 * GIB;
 const GIB: f64 = 1_073_741_824.0;
 /// Messages and tasks shown.
 const SHOWN: usize = 4;
@@ -36,7 +36,7 @@ struct Told {
 pub(super) fn finding(incident: &Incident) -> Finding {
     let main = incident.main();
     let told = match main.family {
-        Family::Cuda | Family::Hip | Family::Xpu => device(main),
+        Family::Cuda | Family::Hip | Family::Xpu | Family::Npu => card::device(main),
         Family::Mps => apple(main),
         Family::Kernel | Family::KernelPart => kernel(main),
         _ => host(main),
@@ -158,229 +158,6 @@ fn evidence(incident: &Incident) -> Vec<String> {
     }
     lines.extend(main.refused.iter().take(SHOWN).cloned());
     lines
-}
-
-fn device_name(main: &Message) -> &'static str {
-    match main.family {
-        Family::Hip => "HIP",
-        Family::Xpu => "XPU",
-        _ => "CUDA",
-    }
-}
-
-/// PyTorch's allocator on a card.
-fn device(main: &Message) -> Told {
-    let number = |name: &str| main.number(name);
-    let gpu = number("gpu").map_or("gpu0".to_owned(), |gpu| format!("gpu{gpu:.0}"));
-    let name = device_name(main);
-    let mut told = Told { resource: gpu.clone(), limit: gpu, confidence: 1.0, ..Told::default() };
-    let total = number("total_capacity").unwrap_or(0.0);
-    let allowed = number("allowed");
-    told.limit_bytes = allowed.unwrap_or(total);
-    let Some(request) = number("tried_to_allocate") else {
-        let said = main.words.get("said").cloned().unwrap_or_else(|| format!("{name} out of memory"));
-        told.text = format!("the card had no memory left: {said}, without figures");
-        told.why = "the message has no figures, so that it cannot be told from growth, another process or a request too large"
-            .to_owned();
-        told.fix = "Watch the next run with `lowtide run`; `nvidia-smi` shows other processes on the card.".to_owned();
-        if main.words.contains_key("unsure") {
-            told.confidence = 0.3;
-        }
-        return told;
-    };
-    let figures = Figures::of(main, request, total, allowed);
-    told.text =
-        format!("{name} ran out of memory on {}: a request of {} failed{}", told.resource, exact(request), figures.held());
-    figures.judge(&mut told);
-    told
-}
-
-/// The figures of such a message.
-struct Figures {
-    request: f64,
-    total: f64,
-    allowed: Option<f64>,
-    free: Option<f64>,
-    allocated: Option<f64>,
-    /// Reserved by PyTorch, not allocated.
-    unallocated: Option<f64>,
-    pools: f64,
-    /// Other processes on the card.
-    others: f64,
-    /// Of this process, outside PyTorch's allocator.
-    outside: f64,
-    /// Whether what is outside may be of other processes too.
-    outside_unknown: bool,
-}
-
-impl Figures {
-    fn of(main: &Message, request: f64, total: f64, allowed: Option<f64>) -> Self {
-        let number = |name: &str| main.number(name);
-        let (allocated, free) = (number("allocated"), number("free"));
-        let unallocated =
-            number("reserved_unallocated").or_else(|| Some((number("reserved")? - allocated.unwrap_or(0.0)).max(0.0)));
-        let reserved = allocated.unwrap_or(0.0) + unallocated.unwrap_or(0.0);
-        let listed: Vec<f64> = main
-            .numbers
-            .iter()
-            .filter(|(name, _)| name.starts_with("process_") && name.ends_with("_in_use") && *name != "process_in_use")
-            .map(|(_, value)| *value)
-            .collect();
-        let mut own = number("process_in_use");
-        let mut others: f64 = listed.iter().sum();
-        if own.is_none() && !listed.is_empty() {
-            // All processes are listed, this one too: the one whose memory PyTorch's fits into best.
-            let fits = listed.iter().copied().filter(|used| *used >= 0.99 * reserved);
-            own = fits.min_by(f64::total_cmp);
-            others -= own.unwrap_or(0.0);
-        }
-        let (mut outside, mut outside_unknown) = (own.map_or(0.0, |own| (own - reserved).max(0.0)), false);
-        if let (true, Some(free)) = (total > 0.0, free) {
-            let rest = (total - free - own.unwrap_or(0.0) - others).max(0.0);
-            if own.is_some() {
-                others += rest;
-            } else if listed.is_empty() {
-                // An old message: what PyTorch has not reserved is of the context, of others, or both.
-                outside = (total - free - reserved).max(0.0);
-                outside_unknown = true;
-            }
-        }
-        Self {
-            request,
-            total,
-            allowed,
-            free,
-            allocated,
-            unallocated,
-            pools: number("private_pools").unwrap_or(0.0),
-            others,
-            outside,
-            outside_unknown,
-        }
-    }
-
-    fn held(&self) -> String {
-        let mut parts = Vec::new();
-        if let Some(allocated) = self.allocated {
-            parts.push(format!("tensors held {}", exact(allocated)));
-        }
-        if let Some(unallocated) = self.unallocated {
-            parts.push(format!("{} reserved by PyTorch but not in use", exact(unallocated)));
-        }
-        if let Some(free) = self.free {
-            parts.push(format!("{} free", exact(free)));
-        }
-        let of = if self.total > 0.0 { format!(" of {}", exact(self.total)) } else { String::new() };
-        if parts.is_empty() { of } else { format!("; {}{of}", parts.join(", ")) }
-    }
-
-    fn judge(&self, told: &mut Told) {
-        let free = self.free.unwrap_or(0.0);
-        let unallocated = self.unallocated.unwrap_or(0.0);
-        let allocated = self.allocated.unwrap_or(0.0);
-        let request = exact(self.request);
-        let foreign = self.others + if self.outside_unknown { (self.outside - CONTEXT).max(0.0) } else { 0.0 };
-        let limit = self.allowed.unwrap_or(self.total);
-        if limit > 0.0 && self.request > limit {
-            told.kind = Some(Kind::GpuAllocated);
-            told.why = format!("one request too large: {request} is more than the {} there are in all", exact(limit));
-            told.fix = "Ask for less at once: a smaller batch, shorter sequences, the tensor in parts.".to_owned();
-        } else if unallocated >= self.request && unallocated > free {
-            told.kind = Some(Kind::GpuReserved);
-            told.cause = Some("LT507");
-            told.why = format!(
-                "fragmentation: PyTorch had {} reserved and not in use, more than the {request} asked for, but in no single piece \
-                 that is large enough",
-                exact(unallocated)
-            );
-            told.fix =
-                "Pad to a few shapes and run the largest batch first; `max_split_size_mb` or `expandable_segments:True` in \
-                        PYTORCH_CUDA_ALLOC_CONF help against pieces (the latter can hide a leak for a while)."
-                    .to_owned();
-        } else if let Some(allowed) =
-            self.allowed.filter(|allowed| allocated + unallocated + self.request > *allowed && free >= self.request)
-        {
-            told.kind = Some(Kind::GpuAllocated);
-            told.why = format!(
-                "the process's own limit: it may have {} (`set_per_process_memory_fraction`), and {} were free on the card",
-                exact(allowed),
-                exact(free)
-            );
-            told.fix = "Raise the fraction if the card is this process's alone, else make the batch smaller.".to_owned();
-        } else if free >= self.request {
-            told.why = format!(
-                "not the card as a whole: {} were free when {request} failed. A limit of the driver or of a partition (MIG, a quota), \
-                 pieces too small, or another process that took and gave back memory at that moment",
-                exact(free)
-            );
-            told.fix = "Look at the card while it runs (`nvidia-smi`), and whether the process may use all of it.".to_owned();
-            told.confidence = 0.8;
-        } else if foreign >= self.request - free && foreign >= 0.1 * self.total {
-            told.kind = Some(Kind::GpuOutside);
-            let who = if self.outside_unknown {
-                "outside PyTorch (other processes, or libraries of this one)"
-            } else {
-                "of other processes"
-            };
-            told.why = format!(
-                "another process: {} of {} ({}) were {who}; without them the {request} had fitted",
-                exact(foreign),
-                exact(self.total),
-                percent(foreign, self.total)
-            );
-            told.fix =
-                "Find who else uses the card (`nvidia-smi`; a run that hangs keeps its memory), or use another one.".to_owned();
-        } else if !self.outside_unknown && self.outside > CONTEXT.max(0.2 * self.total) {
-            told.kind = Some(Kind::GpuOutside);
-            told.why = format!(
-                "memory of this process outside PyTorch's allocator: {} of {} (context, NCCL, cuBLAS, other libraries)",
-                exact(self.outside),
-                exact(self.total)
-            );
-            told.fix =
-                "Look for what allocates outside PyTorch: another framework in the same process, many contexts, NCCL's buffers."
-                    .to_owned();
-        } else if self.request > allocated && self.request > 0.25 * self.total && self.total > 0.0 {
-            told.kind = Some(Kind::GpuAllocated);
-            told.why = format!(
-                "one request too large: {request} at once, {} of the card, where all tensors together hold {}",
-                percent(self.request, self.total),
-                exact(allocated)
-            );
-            told.fix = "Ask for less at once: a smaller batch, shorter sequences, the tensor in parts.".to_owned();
-        } else if self.allocated.is_none() {
-            told.why = "the figures that tell growth from fragmentation and other processes are missing".to_owned();
-            told.fix = "Give the whole message, or watch the next run with `lowtide run`.".to_owned();
-        } else {
-            told.kind = Some(Kind::GpuAllocated);
-            let spare = if unallocated + free >= self.request && unallocated > 0.0 {
-                format!(
-                    " {} reserved but not in use and {} free would together have been enough, but not as one piece.",
-                    exact(unallocated),
-                    exact(free)
-                )
-            } else {
-                format!(
-                    " Fragmentation is ruled out: only {} were reserved but not in use, less than the {request} asked for.",
-                    exact(unallocated)
-                )
-            };
-            let pools = if self.pools > 0.0 {
-                format!(" {} of it in private pools (CUDA graphs).", exact(self.pools))
-            } else {
-                String::new()
-            };
-            told.why = format!(
-                "live tensors: {} ({}) were in use.{pools}{spare} Growth over time, or a model and batch that never fitted: one message \
-                 cannot tell; when it came can (in the first steps: too large; after hours: growth)",
-                exact(allocated),
-                percent(allocated, self.total)
-            );
-            told.fix = "If it came late, look for what is kept: `lowtide run` names it, `lowtide causes` has the usual ones (LT501, LT101). \
-                        If it came at once: a smaller batch, gradient checkpointing, a smaller auxiliary batch."
-                .to_owned();
-        }
-    }
 }
 
 /// MPS.
@@ -578,6 +355,9 @@ fn host(main: &Message) -> Told {
                 }
                 _ => "Ray kills the newest task, not the one that grows".to_owned(),
             };
+            if let Some(used) = main.words.get("most_used").and_then(|used| used.parse().ok()) {
+                told.why.push_str(&format!("; most had {} with {}", word("most"), exact(used)));
+            }
             told.fix = format!("{watch} Fewer tasks at a time (`num_cpus`, `memory=` of the task) make room.");
         }
         Family::EarlyOom | Family::Systemd => {
@@ -595,7 +375,12 @@ fn host(main: &Message) -> Told {
             };
             let held = number("rss").map_or(String::new(), |rss| format!(", which held {}", exact(rss)));
             told.text = format!("killed by {by}: {who}{held}");
-            told.why = "the machine was short of memory; the victim was chosen by its size or its group's pressure".to_owned();
+            told.why = if by.starts_with("the kernel") {
+                "systemd does not say whether the unit's own limit (`MemoryMax=`) or the whole machine was reached: the kernel's log does (`dmesg`)"
+            } else {
+                "the machine was short of memory; the victim was chosen by its size or its group's pressure"
+            }
+            .to_owned();
             told.fix = watch.to_owned();
         }
         Family::Slurm | Family::Lsf | Family::Pbs => {
@@ -610,7 +395,8 @@ fn host(main: &Message) -> Told {
             let step = if word("step").is_empty() { String::new() } else { format!(" (step {})", word("step")) };
             let used = number("used").or(number("max_memory")).map_or(String::new(), |used| format!(": {} used", exact(used)));
             let limit = if told.limit_bytes > 0.0 { format!(", {} allowed", exact(told.limit_bytes)) } else { String::new() };
-            let count = number("oom_kill_events").map_or(String::new(), |count| format!(", {count:.0} kills"));
+            let count = number("oom_kill_events")
+                .map_or(String::new(), |count| format!(", {count:.0} {}", if count == 1.0 { "kill" } else { "kills" }));
             told.text = format!("killed at {who}{step}{used}{limit}{count}");
             told.why =
                 "the job's processes together reached what was asked for at submission; which of them grew is not in the message"
@@ -624,16 +410,17 @@ fn host(main: &Message) -> Told {
             told.limit_bytes = number("limit").unwrap_or(0.0);
             let code = number("exit_code").map_or(String::new(), |code| format!(", exit code {code:.0}"));
             let limit = if told.limit_bytes > 0.0 { format!(" of {}", exact(told.limit_bytes)) } else { String::new() };
+            let who = if word("victim").is_empty() { String::new() } else { format!(": {}", word("victim")) };
             told.text = match word("reason") {
                 "Evicted" => "evicted by the kubelet: the node was low on memory".to_owned(),
                 "SystemOOM" => format!("killed since the whole node ran out of memory: {}", word("victim")),
                 "Error" => {
                     told.confidence = 0.7;
                     format!(
-                        "killed by signal 9{code}; the container's state does not say by whom, a kill for memory of a child looks like this"
+                        "killed by signal 9{code}; the container's state does not say by whom, a kill for memory of a child looks like this{who}"
                     )
                 }
-                _ => format!("killed at the container's memory limit{limit}{code}"),
+                _ => format!("killed at the container's memory limit{limit}{code}{who}"),
             };
             told.why = if evicted {
                 "all pods of the node together, not this one's limit".to_owned()
@@ -654,22 +441,38 @@ fn host(main: &Message) -> Told {
                 .to_owned();
         }
         Family::BadAlloc | Family::MemoryError | Family::Fork => {
-            let what = match main.family {
-                Family::BadAlloc => "C++ code could not get memory (std::bad_alloc)",
-                Family::Fork => "the system refused memory for a process (errno 12)",
-                _ => "Python could not get memory (MemoryError)",
+            told.text = match main.family {
+                Family::BadAlloc => "C++ code could not get memory (std::bad_alloc)".to_owned(),
+                Family::Fork if number("winerror").is_some() => {
+                    "Windows refused memory: its paging file is too small for all that is promised (error 1455)".to_owned()
+                }
+                Family::Fork => "the system refused memory for a process (errno 12)".to_owned(),
+                _ => format!("Python could not get {asked} (MemoryError)"),
             };
-            told.text = what.to_owned();
-            told.why = "the system refused it, nobody was killed: a limit on the address space (`ulimit -v`), no overcommit, or a request too \
-                        large. The message has no figures"
-                .to_owned();
-            told.fix = watch.to_owned();
+            let figures = if request.is_some() { "" } else { ". The message has no figures" };
+            told.why = if number("winerror").is_some() {
+                "each process that loads torch's libraries is promised memory for them, DataLoader workers too: nobody was killed"
+                    .to_owned()
+            } else {
+                format!(
+                    "the system refused it, nobody was killed: a limit on the address space (`ulimit -v`), no overcommit, or a request too \
+                     large{figures}"
+                )
+            };
+            told.fix = if number("winerror").is_some() {
+                "Fewer workers (`num_workers`), or a larger paging file.".to_owned()
+            } else {
+                watch.to_owned()
+            };
         }
         Family::Shell | Family::ExitCode | Family::Elastic => {
             told.killed = true;
             told.confidence = 0.6;
-            let code = number("exit_code").map_or(String::new(), |code| format!(" (exit code {code:.0})"));
-            told.text = format!("killed by signal 9{}{code}", pid(main));
+            let pid = number("pid").map(|pid| format!("pid {pid:.0}"));
+            let code = number("exit_code").map(|code| format!("exit code {code:.0}"));
+            let who: Vec<String> = pid.into_iter().chain(code).collect();
+            let who = if who.is_empty() { String::new() } else { format!(" ({})", who.join(", ")) };
+            told.text = format!("killed by signal 9{who}");
             told.why =
                 "by whom is not in this log: the kernel's killer for memory is the usual one, a scheduler or a person can be"
                     .to_owned();
@@ -677,7 +480,7 @@ fn host(main: &Message) -> Told {
                         too. Or watch the next run with `lowtide run`."
                 .to_owned();
         }
-        Family::Cuda | Family::Hip | Family::Xpu | Family::Mps | Family::Kernel | Family::KernelPart => {}
+        Family::Cuda | Family::Hip | Family::Xpu | Family::Npu | Family::Mps | Family::Kernel | Family::KernelPart => {}
     }
     told
 }

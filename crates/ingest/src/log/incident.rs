@@ -9,6 +9,8 @@ use super::messages::{Family, Message};
 
 /// Parts of a kernel's report are within so many lines of its last one.
 const REPORT_LINES: u64 = 6000;
+/// Ray's table of users is within so many lines of what it says of the node, which may be wrapped.
+const TABLE_LINES: u64 = 40;
 /// What tells of the same end follows within so many lines.
 const NEAR_LINES: u64 = 300;
 /// The same rank's next error is another incident if it is so far away.
@@ -91,9 +93,14 @@ fn rank_of(message: &Message) -> u8 {
     let bare = message.numbers.is_empty();
     match message.family {
         Family::Kernel => 0,
-        Family::Cuda | Family::Hip | Family::Xpu | Family::Mps | Family::CpuAllocator | Family::Numpy | Family::TensorFlow => {
-            1 + 2 * u8::from(bare)
-        }
+        Family::Cuda
+        | Family::Hip
+        | Family::Xpu
+        | Family::Npu
+        | Family::Mps
+        | Family::CpuAllocator
+        | Family::Numpy
+        | Family::TensorFlow => 1 + 2 * u8::from(bare),
         Family::SharedMemory => 2,
         Family::EarlyOom | Family::Pbs | Family::Lsf => 2,
         Family::Ray => 2 + 2 * u8::from(bare),
@@ -143,7 +150,7 @@ fn is_weak(message: &Message) -> bool {
         Family::DataLoader => !matches!(message.number("signal"), Some(9.0 | 7.0)),
         Family::Elastic => message.number("exit_code").is_none_or(|code| code != -9.0 && code != -7.0),
         Family::Slurm => message.words.get("said").is_some_and(|said| said.eq_ignore_ascii_case("bus error")),
-        Family::Cuda => message.words.contains_key("unsure"),
+        Family::Cuda | Family::SharedMemory => message.words.contains_key("unsure"),
         Family::KernelPart => {
             matches!(message.words.get("part").map(String::as_str), Some("usage" | "stats" | "pages" | "reaped"))
         }
@@ -181,6 +188,15 @@ fn reports(messages: Vec<Message>) -> Vec<Message> {
                     take(&mut kill, part);
                 }
                 whole.push(kill);
+            }
+            (Family::Ray, Some("users")) => {
+                // Somebody else may print such a table.
+                let before = |said: &&mut Message| message.line.saturating_sub(said.line) <= TABLE_LINES;
+                let of =
+                    whole.iter_mut().rev().take_while(before).find(|said| said.family == Family::Ray && !said.numbers.is_empty());
+                if let Some(said) = of {
+                    take(said, message);
+                }
             }
             _ => whole.push(message),
         }
@@ -306,7 +322,7 @@ fn fits(incident: &Incident, message: &Message) -> bool {
         Family::Elastic => message.number("exit_code") == Some(-9.0),
         _ => false,
     };
-    let device = |family: Family| matches!(family, Family::Cuda | Family::Hip | Family::Xpu | Family::Mps);
+    let device = |family: Family| matches!(family, Family::Cuda | Family::Hip | Family::Xpu | Family::Npu | Family::Mps);
     let device_error = device(incident.main().family) || device(message.family);
     !(device_error && (killed(message) || incident.messages.iter().any(killed)))
 }

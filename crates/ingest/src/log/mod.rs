@@ -26,6 +26,7 @@ pub use messages::{Family, Message};
 
 use lines::Lines;
 use messages::kernel_table::Table;
+use messages::ray_table::RayTable;
 use stream::{FORWARD, Stream};
 
 /// Messages that are kept; a job of thousands of ranks tells the same thousands of times.
@@ -48,6 +49,8 @@ pub struct Log {
     pub series: Vec<numbers::Series>,
     /// What stages of the run took, where a framework's own table says.
     pub stages: Vec<numbers::Stage>,
+    /// The last table of `torch.cuda.memory_summary()` of each card.
+    pub summaries: Vec<numbers::Summary>,
 }
 
 impl Log {
@@ -117,6 +120,7 @@ fn read_with(input: impl Read, hints: Vec<crate::hints::Hint>) -> std::io::Resul
 struct Reader {
     lanes: HashMap<u64, Stream>,
     tables: HashMap<u64, Table>,
+    users: HashMap<u64, RayTable>,
     messages: Vec<Message>,
     more: u64,
     numbers: numbers::Numbers,
@@ -132,6 +136,18 @@ impl Reader {
             }
             let over = self.tables.remove(&lane).and_then(Table::end);
             self.messages.extend(over.filter(|_| self.messages.len() < MOST_MESSAGES));
+        }
+        if let Some(table) = self.users.get_mut(&lane) {
+            if table.row(bytes) {
+                return;
+            }
+            let over = self.users.remove(&lane).and_then(RayTable::end);
+            self.messages.extend(over.filter(|_| self.messages.len() < MOST_MESSAGES));
+        }
+        if self.users.len() < MOST_LANES
+            && let Some(table) = RayTable::begin(bytes, number, source)
+        {
+            self.users.insert(lane, table);
         }
         if let Some(table) = Table::begin(bytes, number, source)
             && self.tables.len() < MOST_LANES
@@ -161,14 +177,16 @@ impl Reader {
     fn finish(mut self, lines: u64) -> Log {
         self.end_lanes();
         self.messages.extend(self.tables.drain().filter_map(|(_, table)| table.end()));
+        self.messages.extend(self.users.drain().filter_map(|(_, table)| table.end()));
         self.messages.sort_by_key(|message| (message.line, message.family));
         let mut said = Vec::new();
         let incidents = incident::join(self.messages, &mut said);
         if incidents.is_empty() {
             said.extend(self.symptoms.say());
         }
+        let summaries = self.numbers.summaries();
         let (series, stages) = self.numbers.finish(&mut said);
-        Log { lines, incidents, more: self.more, said, series, stages }
+        Log { lines, incidents, more: self.more, said, series, stages, summaries }
     }
 }
 

@@ -37,6 +37,8 @@ struct Forms {
     bracket_date: Regex,
     date: Regex,
     syslog: Regex,
+    kernel: Regex,
+    node: Regex,
     dmesg_date: Regex,
     level: Regex,
     facility: Regex,
@@ -61,8 +63,12 @@ static FORMS: LazyLock<Forms> = LazyLock::new(|| {
             r"(\d{4}[-/]\d\d[-/]\d\d[T_ ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?|\d{1,2}:\d\d:\d\d(?:[.,]\d{1,9})?)(?: +(?:- )?|$)",
         ),
         syslog: form(
-            r"[A-Z][a-z]{2} [ \d]\d (\d\d:\d\d:\d\d) ([A-Za-z0-9._-]{1,64}) ([A-Za-z0-9_.@/-]{1,64})(?:\[(\d{1,9})\])?: ",
+            r"[A-Z][a-z]{2} [ \d]\d (\d\d:\d\d:\d\d(?:\.\d{1,9})?) ([A-Za-z0-9._-]{1,64}) ([A-Za-z0-9_.@/-]{1,64})(?:\[(\d{1,9})\])?: ",
         ),
+        // journalctl -o short-iso has another date in front.
+        kernel: form(r"([A-Za-z0-9._-]{1,64}) kernel: "),
+        // pdsh and DeepSpeed, where a rank follows.
+        node: form(r"([A-Za-z0-9._-]{1,64}): \[rank\d"),
         dmesg_date: form(r"\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d (\d\d:\d\d:\d\d) \d{4}\] "),
         level: form(r"<\d{1,3}>"),
         facility: form(r"[a-z]{3,8} *:[a-z]{3,6} *: "),
@@ -76,7 +82,7 @@ static FORMS: LazyLock<Forms> = LazyLock::new(|| {
 /// Takes what stands in front off. At most so many parts, so that a line of prefixes costs no more.
 pub(super) fn strip(line: &[u8]) -> Bare<'_> {
     const PARTS: usize = 6;
-    if let Some(unpacked) = docker_json(line) {
+    if let Some(unpacked) = in_json(line) {
         let inner = strip(&unpacked);
         let (source, lane) = (inner.source, inner.lane);
         return Bare { source, record: true, lane, rest: Cow::Owned(inner.rest.into_owned()) };
@@ -156,6 +162,18 @@ fn part(rest: &[u8], bare: &mut Bare) -> Option<usize> {
                 bare.lane = lane_of(rest, end(&caps));
                 return Some(end(&caps));
             }
+            if source.time_s.is_some()
+                && let Some(caps) = forms.kernel.captures(rest)
+            {
+                source.host = String::from_utf8_lossy(&caps[1]).into_owned();
+                return Some(end(&caps));
+            }
+            if head.windows(6).any(|window| window == b": [ran")
+                && let Some(caps) = forms.node.captures(rest)
+            {
+                source.host = String::from_utf8_lossy(&caps[1]).into_owned();
+                return Some(caps[1].len() + 2);
+            }
             if let Some(caps) = forms.stream.captures(rest).or_else(|| forms.facility.captures(rest)) {
                 return Some(end(&caps));
             }
@@ -190,16 +208,25 @@ fn lane_of(rest: &[u8], end: usize) -> u64 {
     hash.max(1)
 }
 
-/// The line inside a line of Docker's json-file driver.
-fn docker_json(line: &[u8]) -> Option<Vec<u8>> {
+/// The line inside a line of Docker's json-file driver, or of `journalctl -o json`.
+fn in_json(line: &[u8]) -> Option<Vec<u8>> {
     #[derive(serde::Deserialize)]
     struct Line {
+        #[serde(alias = "MESSAGE")]
         log: String,
+        #[serde(rename = "_TRANSPORT")]
+        transport: Option<String>,
     }
-    if !line.starts_with(b"{\"log\":") {
+    let of_docker = line.starts_with(b"{\"log\":");
+    let of_journal = || line.starts_with(b"{") && line.windows(11).any(|window| window == b"\"_TRANSPORT");
+    if !of_docker && !of_journal() {
         return None;
     }
     let inner: Line = serde_json::from_slice(line).ok()?;
+    // The journal has other programs' lines, too, whose own form is told by what they are.
+    if !of_docker && inner.transport.is_none() {
+        return None;
+    }
     let text: String = inner.log.chars().filter(|c| *c == '\t' || !c.is_control()).collect();
     // One layer only.
     (!text.starts_with("{\"log\":")).then(|| text.into_bytes())
@@ -224,6 +251,10 @@ mod tests {
             ("[ 7063.247407] Memory cgroup", "Memory cgroup", None, ""),
             ("[Mon Dec  8 17:51:31 2025] x", "x", None, ""),
             ("Aug 16 20:29:54 host kernel: x", "x", None, "host"),
+            ("Nov 29 03:00:01.123456 host kernel: [ 156]", "[ 156]", None, "host"),
+            ("2024-04-29T14:55:41+0200 host kernel: [ 156]", "[ 156]", None, "host"),
+            ("worker-1: [rank3]: x", "x", Some(3), "worker-1"),
+            ("{\"_TRANSPORT\":\"kernel\",\"MESSAGE\":\"[ 156] x\"}", "[ 156] x", None, ""),
             ("May 15 23:09:30 n-1 kernel: [  518.050606] x", "x", None, "n-1"),
             ("2024-04-29T14:55:41,678628+02:00 [  pid  ]", "[  pid  ]", None, ""),
             ("[2023-07-23 15:21:29,851 E 9751 9751] (raylet) node", "(raylet) node", None, ""),

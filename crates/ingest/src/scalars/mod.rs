@@ -16,6 +16,9 @@ use crate::log::numbers::{Numbers, Series};
 /// The largest record that is read, bytes: images and histograms of larger ones are passed over.
 const MOST_RECORD: u64 = 64 << 20;
 
+/// The bytes that tell which one it is.
+const START: u64 = 12;
+
 /// What a file of metrics holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scalars {
@@ -41,8 +44,11 @@ pub fn looks_like(start: &[u8]) -> bool {
 /// Where a hint is none, or where reading fails.
 pub fn read(input: impl Read, columns: &[String]) -> Result<Scalars, LogError> {
     let mut input = BufReader::with_capacity(1 << 16, input);
-    let start = std::io::BufRead::fill_buf(&mut input)?;
-    let is_wandb = wandb::looks_like(start);
+    // A pipe may give less than this at first.
+    let mut start = Vec::new();
+    input.by_ref().take(START).read_to_end(&mut start)?;
+    let is_wandb = wandb::looks_like(&start);
+    let mut input = (&start[..]).chain(input);
     let mut reader = Reader { numbers: Numbers::new(crate::hints::parse(columns)?), scalars: 0, said: Vec::new() };
     let what = if is_wandb {
         wandb::read(&mut input, &mut reader)?;

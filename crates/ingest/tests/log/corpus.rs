@@ -18,7 +18,7 @@ fn cuda_up_to_1_3() {
             ("total_capacity", 10.92 * GIB),
             ("allocated", 8.57 * MIB),
             ("free", 9.28 * GIB),
-            ("reserved", 4.68 * MIB),
+            ("reserved_unallocated", 4.68 * MIB),
         ],
     );
     has(
@@ -30,7 +30,7 @@ fn cuda_up_to_1_3() {
             ("total_capacity", 1024.0 * MIB),
             ("allocated", 435.61 * MIB),
             ("free", 24.17 * MIB),
-            ("reserved", 26.39 * MIB),
+            ("reserved_unallocated", 26.39 * MIB),
         ],
     );
 }
@@ -330,6 +330,16 @@ fn ray() {
             ("task_used", 12.18 * GIB),
         ],
     );
+    // Who had most, in its table.
+    let table = format!(
+        "{text} Top 10 memory users:\nPID\tMEM(GB)\tCOMMAND\n410728\t8.47\tpython train.py\n510953\t7.19\tray::allocate\nRefer to the documentation"
+    );
+    let incident = one(&table);
+    let numbers = incident.numbers();
+    assert_eq!((numbers["process_410728_used"], numbers["process_510953_used"]), ((8.47 * GIB).round(), (7.19 * GIB).round()));
+    let why = log(&table).findings()[0].why.clone().unwrap();
+    assert!(why.contains("most had python train.py (pid 410728) with 8.47 GiB"), "{why}");
+    assert!(log("PID MEM COMMAND\n12 3.5 python\n").incidents.is_empty(), "somebody else's table");
     has(
         "(raylet) [2023-07-23 15:21:29,851 E 9751 9751] (raylet) node_manager.cc:3084: 4 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: 9c8a, IP: 172.28.0.12) over the last time period.",
         Ray,
@@ -349,6 +359,9 @@ fn tensorflow_and_jax() {
         TensorFlow,
         &[("tensor_bytes", 256.0 * 64.0 * 112.0 * 112.0 * 8.0), ("gpu", 1.0)],
     );
+    let cut = "OOM when allocating tensor with shape[256,64,11 and type double on /job:localhost/replica:0/task:0/device:GPU:1 by allocator GPU_1_bfc";
+    has(cut, TensorFlow, &[("gpu", 1.0)]);
+    assert!(log(cut).said[0].contains("line 1: the tensor's shape is cut"), "{:?}", log(cut).said);
     has(
         "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184 bytes.",
         TensorFlow,

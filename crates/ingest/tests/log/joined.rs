@@ -125,6 +125,29 @@ fn reasons_by_figures() {
         "HIP out of memory. Tried to allocate 2.00 MiB. GPU 0 has a total capacity of 255.98 GiB of which 244.65 GiB is free. 1.05 GiB allowed; Of the allocated memory 1074.01 MiB is allocated by PyTorch, and 0.99 MiB is reserved by PyTorch but unallocated.",
     );
     assert!(capped.contains("own limit") && capped.contains("set_per_process_memory_fraction"), "{capped}");
+    let pieces = "HIP out of memory. Tried to allocate 2.00 MiB. GPU 0 has a total capacity of 255.98 GiB of which 244.65 GiB is free. 1.05 GiB allowed; Of the allocated memory 1017.01 MiB is allocated by PyTorch, with 17.00 MiB allocated in private pools (e.g., HIP Graphs), and 54.99 MiB is reserved by PyTorch but unallocated.";
+    let (capped, kind, _) = why(pieces);
+    for said in [
+        "fragmentation: PyTorch had 54.99 MiB",
+        "17.00 MiB",
+        "More than 1.05 GiB",
+        "set_per_process_memory_fraction",
+        "244.65 GiB were free",
+    ] {
+        assert!(capped.contains(said), "{said}: {capped}");
+    }
+    assert_eq!(kind, Some(Kind::GpuReserved));
+    // Up to torch 1.3 `cached` is what is not in use.
+    let oldest = "CUDA out of memory. Tried to allocate 26.00 MiB (GPU 0; 1024.00 MiB total capacity; 435.61 MiB already allocated; 24.17 MiB free; 26.39 MiB cached)";
+    let (fragmented, ..) = why(oldest);
+    assert!(fragmented.starts_with("fragmentation: PyTorch had 26.39 MiB"), "{fragmented}");
+    // Without what was asked for the rest is told all the same.
+    let (rest, kind, _) =
+        why("CUDA out of memory. 78.92 GiB in use, 67.92 GiB allocated by PyTorch, 10.26 GiB reserved but unallocated");
+    for said in ["asked for is missing", "67.92 GiB were in use", "10.26 GiB were reserved"] {
+        assert!(rest.contains(said), "{said}: {rest}");
+    }
+    assert_eq!(kind, Some(Kind::GpuAllocated));
     let old = "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 23.68 GiB total capacity; 4.00 GiB already allocated; 1.00 GiB free; 4.20 GiB reserved in total by PyTorch)";
     let (other, kind, _) = why(old);
     assert!(other.starts_with("another process"), "{other}");

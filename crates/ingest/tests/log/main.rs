@@ -4,6 +4,7 @@
 mod corpus;
 mod hostile;
 mod joined;
+mod later;
 mod numbers;
 mod variations;
 

@@ -7,6 +7,7 @@
 mod ends;
 mod judge;
 mod stages;
+mod summaries;
 mod tell;
 
 use lowtide_ingest::log::numbers::{Series, What, Whose};
@@ -14,6 +15,7 @@ use lowtide_model::{Class, Finding, Report, SamplingReport, Verdict};
 
 use judge::Judgement;
 pub use stages::findings as of_stages;
+pub use summaries::findings as of_summaries;
 
 /// The form of lists of processes.
 const PROCESSES: &str = "ps and top";

@@ -1,4 +1,4 @@
-//! The message of PyTorch's caching allocators, in all its generations: CUDA, HIP and XPU say the same.
+//! The message of PyTorch's caching allocators, in all its generations: CUDA, HIP, XPU and NPU say the same.
 //!
 //! Every generation names the same few amounts in other words and another order. Each amount is told by the words behind
 //! it, else by those before it.
@@ -13,8 +13,8 @@ use super::{At, Family, Message, patterns};
 
 patterns! {
     AMOUNTS = "AMOUNT";
-    BEGIN = r"(?:cuda|hip|xpu)?outofmemory\W{0,3}";
-    DEVICE = r"gpu:?(?P<gpu>\d{1,3})(?:;|hasatotal|\))";
+    BEGIN = r"(?:cuda|hip|xpu|npu)?outofmemory\W{0,3}";
+    DEVICE = r"[gn]pu:?(?P<gpu>\d{1,3})(?:;|hasatotal|\))";
     PROCESS = r"process(?P<pid>\d{1,9})has$";
     OF_TOTAL = r"totalcapac(?:i?ty)?(?:of)?$";
     FREE_BEFORE = r"ofwhich$";
@@ -33,7 +33,8 @@ const BEHIND: [(&str, &str); 12] = [
     ("isallocatedbypytorch", "allocated"),
     ("allocatedbypytorch", "allocated"),
     ("allocatedinprivatepools", "private_pools"),
-    ("cached", "reserved"),
+    // Up to torch 1.3 what was cached beyond what was allocated (CUDACachingAllocator.cpp of 1.0: `amount_cached - amount_allocated`).
+    ("cached", "reserved_unallocated"),
     ("reservedintotal", "reserved"),
     ("isreservedbypytorchbutunallocated", "reserved_unallocated"),
     ("reservedbypytorchbutunallocated", "reserved_unallocated"),
@@ -44,7 +45,7 @@ const BEHIND_SHORT: [(&str, &str); 3] = [("isfree", "free"), ("free", "free"), (
 
 /// Words of these messages. A line end is crossed only where nothing else stands between two amounts: what follows a
 /// message that was cut must not be taken for its rest.
-const VOCABULARY: [&str; 45] = [
+const VOCABULARY: [&str; 48] = [
     "isreservedbypytorchbutunallocated",
     "reservedintotalbypytorch",
     "isallocatedbypytorch",
@@ -76,8 +77,11 @@ const VOCABULARY: [&str; 45] = [
     "capacity",
     "memory",
     "cuda",
+    "current",
+    "active",
     "hip",
     "xpu",
+    "npu",
     "free",
     "gpu",
     "e.g.",

@@ -4,6 +4,8 @@ use super::{At, Family, Message, caching_allocator, patterns};
 
 patterns! {
     DRIVER = r"failedtoallocate(?P<rounded>AMOUNT)\((?P<bytes>\d+)bytes\)fromdevice:$";
+    CUPY = r"outofmemoryallocating(?P<request>[\d,]{1,24})bytes\(allocatedsofar:(?P<allocated>[\d,]{1,24})bytes(?:,limitsetto:(?P<limit>[\d,]{1,24})bytes)?\)";
+    BITSANDBYTES = r"outofmemoryatline\d{1,5}infile";
     DRIVER_SHORT = r"failedtoallocate(?P<rounded>AMOUNT)[^.]{0,40}$";
 }
 
@@ -22,10 +24,37 @@ pub(super) fn library(at: &At) -> Option<Message> {
     let status = at.text.original(at.start..at.end).to_ascii_uppercase();
     let mut message = Message::new(Family::Cuda, &at.text, at.line());
     // Many calls print it for what they do not support: memory is only one reason.
-    if status.starts_with("CUDNN") {
+    if status.ends_with("NOT_SUPPORTED") {
         message.word("unsure", "cuDNN says so of what it does not support, too");
     }
     message.word("said", status);
+    message.end = at.end;
+    Some(message)
+}
+
+/// What NCCL, Triton, CuPy and bitsandbytes say of it.
+pub(super) fn other(at: &At) -> Option<Message> {
+    const BEFORE: usize = 32;
+    let text = &at.text;
+    let before = at.before(BEFORE).to_ascii_lowercase();
+    let said = if let Some(caps) = at.here(&CUPY) {
+        let mut message = Message::new(Family::Cuda, text, caps.get(0)?.range());
+        for (group, name) in [("request", "tried_to_allocate"), ("allocated", "allocated"), ("limit", "allowed")] {
+            message.count(text, &caps, group, name);
+        }
+        message.word("cupy", "its pool");
+        return Some(message);
+    } else if before.ends_with(b"'") && before.windows(11).any(|window| window == b"cudafailure") {
+        "NCCL: CUDA out of memory"
+    } else if before.ends_with(b"tritonerror[cuda]:") {
+        "Triton: CUDA out of memory"
+    } else if before.ends_with(b"error") && at.here(&BITSANDBYTES).is_some() {
+        "bitsandbytes: CUDA out of memory"
+    } else {
+        return None;
+    };
+    let mut message = Message::new(Family::Cuda, text, at.line());
+    message.word("said", said);
     message.end = at.end;
     Some(message)
 }

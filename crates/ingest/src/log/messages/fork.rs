@@ -1,6 +1,14 @@
-//! A process could not be made, or memory not be had from the system: errno 12.
+//! A process could not be made, or memory not be had from the system: errno 12, on Windows error 1455.
 
 use super::{At, Family, Message};
+
+/// Windows: `OSError: [WinError 1455] The paging file is too small for this operation to complete.`
+pub(super) fn paging_file(at: &At) -> Option<Message> {
+    let mut message = Message::new(Family::Fork, &at.text, at.line());
+    message.set("winerror", 1455.0);
+    message.end = at.end;
+    Some(message)
+}
 
 /// `OSError: [Errno 12] Cannot allocate memory`, `bash: fork: Cannot allocate memory`.
 pub(super) fn read(at: &At) -> Option<Message> {

@@ -9,6 +9,7 @@ patterns! {
     CODE = r#"exitcode"?:(?P<code>\d{1,4})"#;
     LIMIT = r#"limits"?:\{?(?:[a-z.\-/"]{1,40}:"?[\dmki.g]{1,12}"?,?){0,4}?"?memory"?:"?(?P<limit>\d{1,15}(?:\.\d{1,3})?(?:[kmgtpe]i?|m)?)"#;
     EVICTED = r"(?:\.thresholdquantity:(?P<threshold>\d{1,15}(?:[kmgtpe]i?)?),available:(?P<available>\d{1,15}(?:[kmgtpe]i?)?)\.)?(?:.{0,10}container(?P<container>[a-z0-9.-]{1,63}?)wasusing(?P<used>\d{1,15}(?:[kmgtpe]i?)?),(?:whichexceedsits)?requestis(?P<request>\d{1,15}(?:[kmgtpe]i?)?))?";
+    CONTAINER = r"(?P<name>[a-z0-9][a-z0-9.-]{0,62}):containerid:";
     SYSTEM = r"systemoomencountered,victimprocess:(?P<name>[^,]{1,64}),pid:(?P<pid>\d{1,9})";
 }
 
@@ -42,8 +43,22 @@ pub(super) fn oom_killed(at: &At) -> Option<Message> {
         message.set("exit_code", code);
     }
     limit(&mut message, at);
+    container(&mut message, at);
     message.end = at.end;
     Some(message)
+}
+
+/// Which container it is: `describe` has its name above its id.
+fn container(message: &mut Message, at: &At) {
+    const REACH: usize = 1500;
+    let before = at.before(REACH);
+    let shift = at.start - before.len();
+    let name = CONTAINER.captures_iter(before).filter_map(|caps| caps.name("name")).last();
+    if let Some(name) = name {
+        let end = shift + name.end();
+        let start = at.text.line_start(end - 1).max(shift + name.start());
+        message.word("victim", at.text.original(start..end));
+    }
 }
 
 /// What the container may have, as it stands near the state.
@@ -70,6 +85,7 @@ pub(super) fn last_state(at: &At) -> Option<Message> {
     message.last_count(text, &caps, "code", "exit_code");
     message.word("reason", reason);
     limit(&mut message, at);
+    container(&mut message, at);
     Some(message)
 }
 

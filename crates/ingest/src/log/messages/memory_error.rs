@@ -1,7 +1,11 @@
 //! Python's `MemoryError`.
 
-use super::{At, Family, Message};
+use super::{At, Family, Message, patterns};
 use crate::log::stream::{GAP, LINE};
+
+patterns! {
+    MALLOC = r"mallocofsize(?P<bytes>\d{1,19})failed";
+}
 
 /// `MemoryError` at the beginning of a line, as a traceback ends; with a text behind it or none.
 pub(super) fn read(at: &At) -> Option<Message> {
@@ -17,6 +21,9 @@ pub(super) fn read(at: &At) -> Option<Message> {
     }
     let mut message = Message::new(Family::MemoryError, text, line.clone());
     message.end = at.end;
+    if let Some(caps) = at.near(&MALLOC, 40) {
+        message.count(text, &caps, "bytes", "tried_to_allocate");
+    }
     let said: String = text.original(at.end..line.end).trim_start_matches([':', ' ']).to_owned();
     if !said.is_empty() {
         message.word("said", said);

@@ -21,14 +21,17 @@ mod kubernetes;
 mod lsf;
 mod memory_error;
 mod mps;
+mod npu;
 mod numpy;
 mod pbs;
 mod ray;
+pub(super) mod ray_table;
 mod shared_memory;
 mod shell;
 mod slurm;
 mod systemd;
 mod tensorflow;
+mod vllm;
 mod xpu;
 
 use std::collections::BTreeMap;
@@ -51,6 +54,8 @@ pub enum Family {
     Hip,
     /// The same on Intel.
     Xpu,
+    /// The same on Ascend.
+    Npu,
     /// The same on Apple.
     Mps,
     /// PyTorch's allocator of main memory.
@@ -294,7 +299,11 @@ const WORDS: &[(&str, Reader)] = &[
     ("outofmemory", device),
     ("triedtoallocate", device),
     ("cublas_status_alloc_failed", cuda::library),
+    ("cudnn_status_alloc_failed", cuda::library),
     ("cuda_error_out_of_memory", cuda::driver),
+    ("noavailablememoryforthecacheblocks", vllm::no_blocks),
+    ("freememoryondevice", vllm::free),
+    ("whichislargerthantheavailablekvcache", vllm::cache),
     ("cudnn_status_not_supported", cuda::library),
     ("[enforcefailat", cpu_allocator::read),
     ("defaultcpuallocator", cpu_allocator::read),
@@ -335,6 +344,7 @@ const WORDS: &[(&str, Reader)] = &[
     ("exceededmemorylimit", slurm::limit),
     ("exceededjobmemorylimit", slurm::limit),
     ("out_of_memory", slurm::state),
+    ("out_of_me+", slurm::state),
     ("term_memlimit", lsf::read),
     ("pbs:jobkilled", pbs::read),
     ("oomkilled", kubernetes::oom_killed),
@@ -352,6 +362,7 @@ const WORDS: &[(&str, Reader)] = &[
     ("bad_alloc", bad_alloc::read),
     ("[errno12]", fork::read),
     ("cannotallocatememory", fork::read),
+    ("[winerror1455]", fork::paging_file),
     ("nospaceleftondevice", shared_memory::read),
     ("unabletoallocatesharedmemory", shared_memory::torch),
     ("unabletommap", shared_memory::torch),
@@ -388,12 +399,17 @@ pub(super) fn find(text: Text, range: Range<usize>, covered: &mut Vec<usize>, mu
 /// Families of which only one has a message at a place.
 fn group(family: Family) -> usize {
     match family {
-        Family::Hip | Family::Xpu | Family::Mps => Family::Cuda as usize,
+        Family::Hip | Family::Xpu | Family::Npu | Family::Mps => Family::Cuda as usize,
         family => family as usize,
     }
 }
 
 /// `... out of memory` of a device.
 fn device(at: &At) -> Option<Message> {
-    cuda::read(at).or_else(|| hip::read(at)).or_else(|| xpu::read(at)).or_else(|| mps::read(at))
+    cuda::read(at)
+        .or_else(|| hip::read(at))
+        .or_else(|| xpu::read(at))
+        .or_else(|| npu::read(at))
+        .or_else(|| mps::read(at))
+        .or_else(|| cuda::other(at))
 }

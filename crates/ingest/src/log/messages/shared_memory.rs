@@ -13,10 +13,16 @@ pub(super) fn read(at: &At) -> Option<Message> {
     let text = &at.text;
     let line = at.line();
     let around = line.start.max(at.start.saturating_sub(300))..line.end.min(at.end + 300);
-    if !SHM_PATH.is_match(&text.chars[around]) {
+    let named = SHM_PATH.is_match(&text.chars[around]);
+    // With a path that is another one it is a full disk; without one it may be either.
+    let path = text.chars[at.end..line.end.min(at.end + 8)].iter().any(|c| matches!(c, b'/' | b'\'' | b'"'));
+    if !named && (path || !at.before_ends_with("[errno28]")) {
         return None;
     }
     let mut message = Message::new(Family::SharedMemory, text, line);
+    if !named {
+        message.word("unsure", "a full disk says so, too");
+    }
     message.set("errno", 28.0);
     message.word("said", "no space left on /dev/shm");
     message.end = at.end;

@@ -8,6 +8,7 @@ patterns! {
     TASK = r"(?:srun|slurmstepd):error:(?P<host>[a-z0-9._\[\],-]{1,80}):tasks?(?P<task>\d{1,9})(?:[-,][\d,-]{0,60})?$";
     EXCEEDED = r"exceeded(?:job)?memorylimit(?:\(?(?P<used>\d{1,18})>(?P<limit>\d{1,18})\)?)?";
     WHO = r"(?P<kind>job|step)(?P<job>\d{1,12})(?:\.(?P<step>\d{1,9}))?$";
+    SEFF = r"memoryutilized:(?P<used>AMOUNT)(?:\([^)]{1,40}\))?memoryefficiency:\d{1,3}(?:\.\d{1,3})?%of(?P<limit>AMOUNT)";
     CODE = r"(?P<exit>\d{1,3}):(?P<signal>\d{1,3})";
 }
 
@@ -78,8 +79,10 @@ pub(super) fn state(at: &At) -> Option<Message> {
     // CUDA's names have it in them, and a function of the kernel has it in small letters.
     let word = |next: Option<&u8>| next.is_none_or(|next| !next.is_ascii_alphanumeric() && !matches!(next, b'_' | b'+'));
     let begins = text.flags_at(at.start) != 0 || word(at.start.checked_sub(1).and_then(|before| text.chars.get(before)));
-    let ends = text.flags_at(at.end) != 0 || word(text.chars.get(at.end));
-    if &text.chars[at.start..at.end] != b"OUT_OF_MEMORY" || !begins || !ends {
+    let ends = text.flags_at(at.end) != 0 || at.text.chars[at.end - 1] == b'+' || word(text.chars.get(at.end));
+    // sacct's columns are as wide as they are.
+    let cut = &text.chars[at.start..at.end] == b"OUT_OF_ME+";
+    if !(cut || &text.chars[at.start..at.end] == b"OUT_OF_MEMORY") || !begins || !ends {
         return None;
     }
     let mut message = Message::new(Family::Slurm, text, at.line());
@@ -89,6 +92,11 @@ pub(super) fn state(at: &At) -> Option<Message> {
         message.count(text, &caps, "exit", "exit_code");
         message.last_count(text, &caps, "signal", "signal");
         message.end = caps.get(0)?.end();
+    }
+    // As seff has it.
+    if let Some(caps) = at.near(&SEFF, 300) {
+        message.amount(text, &caps, "used", "used");
+        message.amount(text, &caps, "limit", "limit");
     }
     Some(message)
 }

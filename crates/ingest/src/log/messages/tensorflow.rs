@@ -14,7 +14,12 @@ patterns! {
 /// `OOM when allocating tensor with shape[256,1024] and type double on /job:.../device:GPU:0 by allocator GPU_0_bfc`
 pub(super) fn tensor(at: &At) -> Option<Message> {
     let text = &at.text;
-    let caps = at.here(&TENSOR)?;
+    let Some(caps) = at.here(&TENSOR) else {
+        let mut message = Message::new(Family::TensorFlow, text, at.start..at.end);
+        message.refused.push(format!("line {}: the tensor's shape is cut or cannot be read", message.line));
+        device(&mut message, at);
+        return Some(message);
+    };
     let mut message = Message::new(Family::TensorFlow, text, caps.get(0)?.range());
     let shape = text.original(caps.name("shape")?.range()).replace([' ', '\n'], "");
     message.word("shape", format!("[{shape}]"));

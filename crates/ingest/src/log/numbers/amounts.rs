@@ -89,9 +89,14 @@ pub(super) struct Named {
 
 /// All amounts of a line, and names of memory whose number is none.
 pub(super) fn find(line: &str, tokens: &[Token], named: &[Named], amounts: &mut Vec<Amount>, passed: &mut Vec<Passed>) {
+    let mut totals: Vec<usize> = Vec::new();
     for at in 0..tokens.len() {
+        if totals.contains(&at) {
+            continue;
+        }
         let Sort::Number { value, last_digit, signed, .. } = tokens[at].sort else { continue };
         let Some(behind) = Behind::of(line, tokens, at) else { continue };
+        totals.extend(behind.total_at);
         // What a limit is was read with its amount.
         if at > 0
             && tokens[at - 1].is_mark(b"/")
@@ -212,6 +217,8 @@ fn other_than_used(line: &str, tokens: &[Token], next: usize) -> Option<&'static
 struct Behind {
     unit: Option<Unit>,
     limit: Option<f64>,
+    /// The number that is what there is: `68.90 GB allocated of 79.19 GB`.
+    total_at: Option<usize>,
     /// The token behind all of it.
     next: usize,
 }
@@ -256,7 +263,31 @@ impl Behind {
                 _ => {}
             }
         }
-        Some(Self { unit, limit, next })
+        let total_at = unit.filter(|_| limit.is_none()).and_then(|_| Self::total(line, tokens, next));
+        if let (Some(unit), Some(at)) = (unit.filter(|unit| *unit != Unit::Percent), total_at)
+            && let Sort::Number { value, .. } = tokens[at].sort
+        {
+            limit = unit_at(at + 1).map(|of_limit| value * of_limit.factor() / unit.factor());
+        }
+        Some(Self { unit, limit, total_at, next })
+    }
+
+    /// The number behind `of`, with what may stand before that: `allocated of`, `in use out of`.
+    fn total(line: &str, tokens: &[Token], mut at: usize) -> Option<usize> {
+        const BETWEEN: [&str; 6] = ["allocated", "used", "in", "use", "reserved", "out"];
+        const MORE: [&str; 4] = ["allocated", "reserved", "cached", "used"];
+        let word = |at: usize| {
+            tokens.get(at).filter(|token| token.sort == Sort::Word).map(|token| token.text(line).to_ascii_lowercase())
+        };
+        let limit = at + BETWEEN.len();
+        while at < limit && word(at).is_some_and(|word| BETWEEN.contains(&word.as_str())) {
+            at += 1;
+        }
+        let number = (word(at)? == "of").then_some(at + 1)?;
+        let unit = word(number + 1).and_then(|word| unit_of(&word, true)).filter(|unit| *unit != Unit::Percent)?;
+        // `3 GB allocated of 4 GB reserved` has two amounts.
+        let another = word(number + 2).is_some_and(|word| MORE.contains(&word.as_str()));
+        (matches!(tokens.get(number)?.sort, Sort::Number { .. }) && !another && unit.factor() > 1.0).then_some(number)
     }
 }
 
@@ -533,6 +564,9 @@ mod tests {
             ("Memory: 953.7MB reserved", "Memory reserved", 953.7, 1e6),
             ("VRAM 3.1 GiB peak", "VRAM peak", 3.1, GIB),
             ("RAM 12 GB reserved: 3", "RAM", 12.0, 1e9),
+            ("[step 3] GPU: 68.90 GB allocated of 79.19 GB", "GPU allocated", 68.9, 1e9),
+            ("VRAM: 3.1 GiB used out of 24.0 GiB", "VRAM", 3.1, GIB),
+            ("GPU memory: 12.0 GB in use of 24 GB (50.0%)", "GPU memory", 12.0, 1e9),
         ] {
             assert_eq!(amounts(line), [(name.to_owned(), value, factor)], "{line}");
         }
@@ -567,6 +601,14 @@ mod tests {
         find(line, &cut(line), &[], &mut found, &mut passed);
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!((found[0].value, found[0].limit), (3.2, Some(23.4)));
+        found.clear();
+        let line = "GPU: 68.90 GB allocated of 79.19 GB";
+        find(line, &cut(line), &[], &mut found, &mut passed);
+        assert_eq!(found.iter().map(|one| (one.value, one.limit)).collect::<Vec<_>>(), [(68.9, Some(79.19))]);
+        found.clear();
+        let line = "RAM: 3 GB allocated of 4 GB reserved";
+        find(line, &cut(line), &[], &mut found, &mut passed);
+        assert_eq!(found.iter().map(|one| (one.value, one.limit)).collect::<Vec<_>>(), [(3.0, None), (4.0, None)]);
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub(crate) use self::clock::Moment;
 pub use self::name::{What, Whose};
 pub use self::series::{Axis, Series};
 pub use self::stages::{Stage, Stages};
+pub use self::tables::memory_summary::{Summary, Usage};
 
 /// Series that are kept.
 const MOST_SERIES: usize = 192;
@@ -47,6 +48,8 @@ const FEWEST: u64 = lowtide_model::LoggedReport::FEWEST;
 const FEWEST_TOLD: u64 = 3;
 /// Names that were passed over and are told.
 const MOST_PASSED: usize = 64;
+/// Cards whose last table is kept.
+const MOST_SUMMARIES: usize = 64;
 /// Writers whose clocks are kept.
 const MOST_CLOCKS: usize = 256;
 /// The longest line that is read for numbers, bytes.
@@ -78,6 +81,8 @@ pub(crate) struct Numbers {
     /// What a card has, bytes, where the log said.
     card: Option<f64>,
     stages: Stages,
+    /// The last table of `torch.cuda.memory_summary()` of each card.
+    summaries: BTreeMap<u32, Summary>,
 }
 
 /// What every line of interest has.
@@ -183,10 +188,31 @@ impl Numbers {
         for (amount, entity) in &rows.amounts {
             self.push(lane, rows.form, entity, 1, amount, &moment);
         }
+        if let Some(summary) = rows.summary {
+            self.summary(summary, number);
+        }
         if let Some((name, why)) = rows.passed {
             self.pass(Passed { name: name.to_owned(), why }, number);
         }
         true
+    }
+
+    /// The last table of each card; a table is told by its parts as they come.
+    fn summary(&mut self, mut summary: Summary, line: u64) {
+        if self.summaries.len() >= MOST_SUMMARIES && !self.summaries.contains_key(&summary.device) {
+            return;
+        }
+        let known = self.summaries.entry(summary.device).or_default();
+        // `Allocated memory` is the first row.
+        let first = summary.active.is_none() && summary.requested.is_none() && summary.reserved.is_none();
+        summary.tables = known.tables + u64::from(first || known.tables == 0);
+        summary.line = if first || known.tables == 0 { line } else { known.line };
+        *known = summary;
+    }
+
+    /// The last table of each card.
+    pub(crate) fn summaries(&self) -> Vec<Summary> {
+        self.summaries.values().filter(|summary| summary.allocated.is_some() || summary.reserved.is_some()).cloned().collect()
     }
 
     fn clock(&mut self, lane: u64, own_s: Option<f64>) -> Option<f64> {

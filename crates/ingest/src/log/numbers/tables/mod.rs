@@ -3,7 +3,7 @@
 mod docker_stats;
 mod free;
 mod kubectl_top;
-mod memory_summary;
+pub(super) mod memory_summary;
 mod metrics_csv;
 mod nvidia_csv;
 mod nvidia_smi;
@@ -43,6 +43,8 @@ pub(super) struct Rows {
     pub epoch: Option<f64>,
     /// A name that was left out, and why.
     pub passed: Option<(&'static str, &'static str)>,
+    /// PyTorch's table as far as it was read.
+    pub summary: Option<memory_summary::Summary>,
 }
 
 /// The table that one writer is in the middle of.
@@ -138,6 +140,12 @@ mod tests {
                 (amount.name, entity.text, amount.value * factor, amount.limit.map(|limit| limit * factor))
             })
             .collect()
+    }
+
+    /// PyTorch's table at its end.
+    pub(super) fn summary(text: &str) -> Option<memory_summary::Summary> {
+        let mut tables = Tables::default();
+        text.lines().filter_map(|line| tables.line(line)?.summary).last()
     }
 
     #[test]
