@@ -112,11 +112,15 @@ fn forms_for_code_hosts_and_ci() {
     let sarif: serde_json::Value = serde_json::from_slice(&lowtide(folder.path(), &["--format", "sarif"]).stdout).unwrap();
     let result = &sarif["runs"][0]["results"][0];
     assert_eq!(result["ruleId"], "LT101");
+    let rule = &sarif["runs"][0]["tool"]["driver"]["rules"][0];
+    let title = lowtide_causes::by_id("LT101").unwrap().title;
+    assert_eq!(rule["shortDescription"]["text"], title, "a rule says what all its findings have in common");
+    assert!(rule["fullDescription"]["text"].is_string() && rule["help"]["text"].is_string());
     let place = &result["locations"][0]["physicalLocation"];
     assert_eq!(place["artifactLocation"]["uri"], "train.py");
     assert_eq!((&place["region"]["startLine"], &place["region"]["startColumn"]), (&11.into(), &9.into()));
     let github = text(&lowtide(folder.path(), &["--format", "github"]).stdout);
-    assert!(github.starts_with("::warning file=./train.py,line=11,col=9,title=LT101::"), "{github}");
+    assert!(github.starts_with("::warning file=train.py,line=11,col=9,title=LT101::"), "{github}");
     let junit = text(&lowtide(folder.path(), &["-o", "found.xml"]).stdout);
     assert!(junit.is_empty());
     let junit = std::fs::read_to_string(folder.path().join("found.xml")).unwrap();

@@ -249,6 +249,9 @@ pub struct Finding {
     pub sites: Vec<Site>,
     /// The cause in the catalogue, as LT103.
     pub cause: Option<String>,
+    /// What the catalogue calls it, in one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Why it grows, by that line.
     pub why: Option<String>,
     /// What to do about it.
@@ -280,6 +283,7 @@ impl Finding {
             site: None,
             sites: Vec::new(),
             cause: None,
+            title: None,
             why: None,
             fix: None,
             oom: None,

@@ -16,7 +16,7 @@ pub fn github(report: &Report) -> String {
         let level = if finding.class == Class::Source { "warning" } else { "error" };
         let mut place = String::new();
         if let Some(site) = &finding.site {
-            let _ = write!(place, "file={},line={},", property(&site.file), site.line);
+            let _ = write!(place, "file={},line={},", property(site.file.trim_start_matches("./")), site.line);
             if let Some(column) = site.column {
                 let _ = write!(place, "col={column},");
             }

@@ -41,8 +41,12 @@ fn rule_id(finding: &Finding) -> &str {
 }
 
 fn rule(finding: &Finding) -> Value {
-    let text = if finding.cause.is_some() { finding.text.as_str() } else { rule_id(finding) };
-    let mut rule = json!({"id": rule_id(finding), "shortDescription": {"text": text}});
+    // One rule stands for all its findings: what it says is the catalogue's, not that of one place.
+    let own = if finding.cause.is_some() { finding.text.as_str() } else { rule_id(finding) };
+    let mut rule = json!({"id": rule_id(finding), "shortDescription": {"text": finding.title.as_deref().unwrap_or(own)}});
+    if let Some(why) = finding.why.as_ref().filter(|_| finding.title.is_some()) {
+        rule["fullDescription"] = json!({"text": why});
+    }
     if let Some(fix) = &finding.fix {
         rule["help"] = json!({"text": fix});
     }

@@ -4,8 +4,9 @@ use ruff_text_size::{Ranged, TextSize};
 
 use super::Source;
 
-/// How such a comment begins.
-const MARK: &str = "lowtide: ignore";
+/// How such a comment begins, and how it goes on.
+const MARK: &str = "lowtide:";
+const IGNORE: &str = "ignore";
 
 /// The findings of a file that its author has looked at.
 #[derive(Debug, Default)]
@@ -27,8 +28,10 @@ impl Ignores {
         // Where a comment is and not the text of a string only the tokens tell.
         let parsed = ruff_python_parser::parse_unchecked_source(&source.text, super::kind(&source.path));
         for token in parsed.tokens().iter().filter(|token| token.kind().is_comment()) {
-            let text = source.slice(token.range());
-            let Some(said) = text.trim_start_matches(['#', ' ', '\t']).strip_prefix(MARK) else { continue };
+            // Others may have their say in the same comment: `# noqa: B019  # lowtide: ignore[LT306]`.
+            let mut parts = source.slice(token.range()).split('#');
+            let said = parts.find_map(|part| part.trim_start().strip_prefix(MARK)?.trim_start().strip_prefix(IGNORE));
+            let Some(said) = said.filter(|rest| !rest.starts_with(char::is_alphanumeric)) else { continue };
             let (whole, said) = said.strip_prefix("-file").map_or((false, said), |rest| (true, rest));
             let ids = ids(said);
             if whole {
@@ -48,7 +51,9 @@ impl Ignores {
         if self.lines.is_empty() && self.whole.is_empty() {
             return false;
         }
-        let meant = |ids: &[String]| ids.is_empty() || ids.iter().any(|one| one.eq_ignore_ascii_case(id) || one == name);
+        // As on the command line: an id, its beginning or a name.
+        let begins = |one: &str| one.len() >= 3 && id.get(..one.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(one));
+        let meant = |ids: &[String]| ids.is_empty() || ids.iter().any(|one| begins(one) || one == name);
         let line = source.place(offset).line;
         self.whole.iter().any(|ids| meant(ids)) || self.lines.iter().any(|(at, ids)| *at == line && meant(ids))
     }
@@ -82,6 +87,10 @@ mod tests {
             ("a.append(x)  # lowtide: ignore[LT101]\nb = 1\n", [false, false]),
             ("# lowtide: ignore[LT103]\na.append(x)\n", [false, true]),
             ("a.append(x)\n# lowtide: ignore-file[LT103]\n", [true, true]),
+            ("a.append(x)  # noqa: B019  # lowtide: ignore[LT1] both\nb = 1\n", [true, false]),
+            ("a.append(x)  #lowtide:ignore[LT103]\nb = 1\n", [true, false]),
+            ("a.append(x)  # see lowtide: ignore\nb = 1\n", [false, false]),
+            ("a.append(x)  # lowtide: ignored\nb = 1\n", [false, false]),
             ("a.append('# lowtide: ignore')\nb = 1\n", [false, false]),
         ] {
             assert_eq!([covered(text, 1), covered(text, 2)], lines, "{text}");

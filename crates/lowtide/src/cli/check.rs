@@ -194,6 +194,7 @@ fn of_source(found: &lowtide_causes::Finding) -> Finding {
         text: site.text.clone(),
     });
     finding.cause = Some(cause.id.to_owned());
+    finding.title = Some(cause.title.to_owned());
     finding.why = Some(cause.keeps.to_owned());
     finding.fix = Some(cause.fix.text.to_owned());
     finding
