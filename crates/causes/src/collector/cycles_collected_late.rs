@@ -200,8 +200,10 @@ fn is_broken(check: &Check, attribute: &str) -> bool {
 /// Whether a loop that trains or runs a model makes such an object with data of its round; of a model, any loop of many rounds.
 fn is_made_again(check: &Check, class: ClassId) -> bool {
     let is_module = check.autograd.is_module(class);
+    let line = check.flow.classes.descendants(class).iter();
+    let names: Vec<&str> = line.map(|class| check.flow.models.of(class.file).scope(class.scope).name()).collect();
     check.flow.models.iter().any(|(file, model)| {
-        model.calls.iter().any(|call| {
+        model.calls_named(&names).into_iter().any(|call| {
             let made = check.flow.models.class(file, call.scope, &call.call.func);
             let is_one = made.is_some_and(|(file, scope)| check.flow.classes.ancestors(ClassId { file, scope }).contains(&class));
             is_one && (is_module && check.long_loop(file, call.block).is_some() || is_made_with_data(check, file, model, call))

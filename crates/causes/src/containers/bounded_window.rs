@@ -40,9 +40,10 @@ fn rule(check: &Check) -> Vec<Hit> {
     for (file, model) in check.files() {
         for put in check.puts(file, model) {
             let large = || matches!(sort(check, &put), Sort::Data | Sort::Batch | Sort::View | Sort::State);
-            if matches!(check.firm_bound(&put), Some(Limit::Ceiling(_)))
-                && check.runs_with_training(file, put.scope, put.block)
+            // What bounds it takes the longest to tell.
+            if check.runs_with_training(file, put.scope, put.block)
                 && large()
+                && matches!(check.firm_bound(&put), Some(Limit::Ceiling(_)))
             {
                 hits.push(Hit::new(file, put.offset).with(Confidence::Low).saying(format!(
                     "{} grows until it has as many of {} as its limit says, and then stays",

@@ -55,10 +55,12 @@ fn rule(check: &Check) -> Vec<Hit> {
     let given = given_figures(check);
     let closing = check.flow.models.iter().any(|(_, model)| closes_any(model));
     for (file, model) in check.files() {
-        for call in &model.calls {
-            let makes = makes_figure(model, call) || given.contains(&(file, call.call.range()));
-            if makes
-                && !has_number(call)
+        let mut making: Vec<&Call> = figures(model);
+        if given.iter().any(|(of, _)| *of == file) {
+            making.extend(model.calls.iter().filter(|call| given.contains(&(file, call.call.range()))));
+        }
+        for call in making {
+            if !has_number(call)
                 && check.runs_again(file, call.scope, call.block)
                 && !is_closed(check, file, model, call.scope)
                 && !is_given_away(check, file, model, call, closing)
@@ -73,10 +75,20 @@ fn rule(check: &Check) -> Vec<Hit> {
     hits
 }
 
-fn makes_figure(model: &Model, call: &Call) -> bool {
-    pyplot(model, call.scope, &call.call.func)
-        .is_some_and(|name| matches!(name.as_str(), "figure" | "subplots" | "subplot_mosaic"))
-        || draws_figure(model, call)
+/// Functions of pyplot that make a figure.
+const OF_PYPLOT: &[&str] = &["figure", "subplot_mosaic", "subplots"];
+/// What a table of pandas draws: `frame.plot()`, `frame.plot.bar()`.
+const OF_PANDAS: &[&str] = &["area", "bar", "barh", "box", "density", "hexbin", "hist", "kde", "line", "pie", "plot", "scatter"];
+
+/// The calls that make a figure.
+fn figures<'m, 'p>(model: &'m Model<'p>) -> Vec<&'m Call<'p>> {
+    let names: Vec<&str> = [OF_PYPLOT, OF_SEABORN, OF_PANDAS].concat();
+    let mut calls = model.calls_named(&names);
+    calls.retain(|call| {
+        let by_pyplot = pyplot(model, call.scope, &call.call.func).is_some_and(|name| OF_PYPLOT.contains(&name.as_str()));
+        by_pyplot || draws_figure(model, call)
+    });
+    calls
 }
 
 /// Functions of seaborn that make a figure of their own; the others draw into the current one.
@@ -126,7 +138,7 @@ fn is_frame(model: &Model, scope: ScopeId, value: &Expr, left: usize) -> bool {
 fn given_figures(check: &Check) -> HashSet<(FileId, TextRange)> {
     let mut given = HashSet::new();
     for (of, model) in check.flow.models.iter() {
-        for made in model.calls.iter().filter(|call| makes_figure(model, call)) {
+        for made in figures(model) {
             let Some(function) = model.function_of(made.scope) else { continue };
             let figures: Vec<&str> = model
                 .assigns
@@ -145,10 +157,11 @@ fn given_figures(check: &Check) -> HashSet<(FileId, TextRange)> {
 
 /// Whether anything in a file closes figures, by whatever name.
 fn closes_any(model: &Model) -> bool {
-    model.calls.iter().any(|call| {
-        pyplot(model, call.scope, &call.call.func)
-            .is_some_and(|name| matches!(name.as_str(), "close" | "clf" | "show" | "switch_backend"))
-    })
+    const CLOSE: &[&str] = &["clf", "close", "show", "switch_backend"];
+    model
+        .calls_named(CLOSE)
+        .into_iter()
+        .any(|call| pyplot(model, call.scope, &call.call.func).is_some_and(|name| CLOSE.contains(&name.as_str())))
 }
 
 /// The name of a function of pyplot.

@@ -1,5 +1,7 @@
 //! LT306: `lru_cache` on a method keeps every instance.
 
+use std::collections::HashMap;
+
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::check::{Check, Hit, Put};
@@ -44,6 +46,8 @@ fn signature(live: &Live) -> Option<u8> {
 /// `@cache` or `@lru_cache(maxsize=None)` on a method; with a limit only where an instance is a model, which has size enough.
 fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
+    // A decorator is mostly used more than once.
+    let mut known: HashMap<Defined, bool> = HashMap::new();
     for (file, model) in check.files() {
         for (scope, function) in model.functions() {
             let Some(class) = model.scope(scope).parent.filter(|parent| model.scope(*parent).is_class()) else { continue };
@@ -56,7 +60,7 @@ fn rule(check: &Check) -> Vec<Hit> {
                 continue;
             }
             for decorator in &function.decorator_list {
-                let own = || caches_for_ever(check, file, class, &decorator.expression).then_some(false);
+                let own = || caches_for_ever(check, file, class, &decorator.expression, &mut known).then_some(false);
                 let Some(limited) = limit(model, class, &decorator.expression).or_else(own) else { continue };
                 if knows(model, decorator.expression.start()) {
                     continue;
@@ -83,7 +87,7 @@ fn limit(model: &Model, class: ScopeId, decorator: &Expr) -> Option<bool> {
 
 /// Whether a decorator of the program's own, or of cachetools, files each result under arguments with the instance among them, and
 /// takes none out.
-fn caches_for_ever<'p>(check: &Check<'_, 'p>, file: FileId, class: ScopeId, decorator: &'p Expr) -> bool {
+fn caches_for_ever(check: &Check, file: FileId, class: ScopeId, decorator: &Expr, known: &mut HashMap<Defined, bool>) -> bool {
     let named = if let Expr::Call(call) = decorator { &*call.func } else { decorator };
     if let Expr::Call(call) = decorator
         && check.flow.models.of(file).full_name(class, named).is_some_and(|name| name == "cachetools.cached")
@@ -91,13 +95,13 @@ fn caches_for_ever<'p>(check: &Check<'_, 'p>, file: FileId, class: ScopeId, deco
         let cache = call.arguments.args.first().or_else(|| lowtide_lint::ask::keyword(call, "cache"));
         return cache.is_some_and(Expr::is_dict_expr) && lowtide_lint::ask::keyword(call, "key").is_none();
     }
-    match check.flow.models.defined(file, class, named) {
-        Some(Defined::Function(of, function)) => files_results(check, of, &|model, scope| is_around(model, function, scope)),
-        Some(Defined::Class(of, class)) => files_results(check, of, &|model, scope| {
+    let Some(defined) = check.flow.models.defined(file, class, named) else { return false };
+    *known.entry(defined).or_insert_with(|| match defined {
+        Defined::Function(of, function) => files_results(check, of, &|model, scope| is_around(model, function, scope)),
+        Defined::Class(of, class) => files_results(check, of, &|model, scope| {
             model.method_of(scope).is_some_and(|(own, method)| own == class && model.scope(method).name() == "__call__")
         }),
-        _ => false,
-    }
+    })
 }
 
 /// Whether what a decorator puts in the place of a function (`is_wrapper` tells its scope) adds to something older, by a key that

@@ -45,9 +45,11 @@ fn rule(check: &Check) -> Vec<Hit> {
     for (file, model) in check.files() {
         let whole = model.assigns.iter().filter(|assign| assign.how == Bound::Whole && assign.target.is_name_expr());
         for assign in whole {
-            let in_evaluation = check.containers.phase(file, assign.scope, assign.block) == Some(Phase::Validation)
-                || is_evaluation_by_call(model, model.function_of(assign.scope));
-            if in_evaluation && holds_many(check, file, assign) && is_gone_through_once(check, file, model, assign) {
+            let in_evaluation = || {
+                check.containers.phase(file, assign.scope, assign.block) == Some(Phase::Validation)
+                    || is_evaluation_by_call(model, model.function_of(assign.scope))
+            };
+            if holds_many(check, file, assign) && in_evaluation() && is_gone_through_once(check, file, model, assign) {
                 hits.push(Hit::new(file, assign.target.start()).with(Confidence::Medium).saying(format!(
                     "{} holds all of an evaluation at once, where one after the other would do",
                     code(check, file, assign.target)

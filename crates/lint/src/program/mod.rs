@@ -154,7 +154,7 @@ impl Program {
 }
 
 /// What an expression names, and its scope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Defined {
     /// A function or a method.
     Function(FileId, ScopeId),
