@@ -10,7 +10,7 @@ use lowtide_ingest::snapshot::timeline::Trace;
 use lowtide_ingest::snapshot::{Action, Piece, Snapshot, SnapshotError, State, fragments, read, sums};
 use proptest::prelude::*;
 
-const FIXTURES: [&str; 8] = ["1.13", "2.0", "2.1", "2.4", "2.9", "2.9-later", "2.15", "2.15-oom"];
+const FIXTURES: [&str; 9] = ["1.13", "2.0", "2.1", "2.4", "2.9", "2.9-later", "2.15", "2.15-oom", "2.15-expandable"];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots")
@@ -150,8 +150,13 @@ fn every_generation_names_the_line_that_keeps() {
         let outputs = lines.iter().find(|line| line.site.is_some_and(|site| site.line == 55)).unwrap();
         let site = outputs.site.unwrap();
         assert_eq!((site.file, site.name), ("/home/user/train.py", "step"), "{name}");
-        let each = if name == "2.15-oom" { 5 << 20 } else { 300 * 1024 + 1 };
-        assert_eq!(outputs.amount.bytes, each * outputs.amount.blocks, "{name}");
+        let (bytes, blocks) = (outputs.amount.bytes, outputs.amount.blocks);
+        match name {
+            "2.15-oom" => assert_eq!(bytes, (5 << 20) * blocks, "{name}"),
+            // Six steps of 3 MiB, then of 7.
+            "2.15-expandable" => assert_eq!(bytes, (3 << 20) * 6 + (7 << 20) * (blocks - 6), "{name}"),
+            _ => assert_eq!(bytes, (300 * 1024 + 1) * blocks, "{name}"),
+        }
         let total: u64 = lines.iter().map(|line| line.amount.bytes).sum();
         assert_eq!(total, fragments::usage(&snapshot, 0).requested, "{name}");
     }
@@ -205,6 +210,23 @@ fn an_out_of_memory_error_tells_what_lived() {
     assert_eq!(oom.at.reserved + oom.device_free.unwrap(), 160 << 20);
     assert_eq!(trace.live_at(&[oom.at.after])[0].total().bytes, oom.at.allocated);
     assert!(oom.requested > oom.device_free.unwrap());
+}
+
+#[test]
+fn a_segment_that_grows_in_place_gives_granules_back() {
+    let snapshot = snapshot("2.15-expandable");
+    assert!(snapshot.segments.iter().all(|segment| segment.expandable));
+    let streams: std::collections::BTreeSet<_> =
+        snapshot.segments.iter().map(|segment| (segment.small, segment.stream)).collect();
+    assert!(streams.len() < snapshot.segments.len(), "one has a hole, and is told as two");
+    let actions: Vec<Action> = snapshot.events(0).map(|event| event.action).collect();
+    let count = |wanted: Action| actions.iter().filter(|action| **action == wanted).count();
+    assert!(count(Action::SegmentMap) > 0 && count(Action::SegmentUnmap) > 0 && count(Action::SegmentAlloc) == 0);
+    let used = fragments::usage(&snapshot, 0);
+    // What `generate.py` says that its allocator gives back.
+    assert_eq!(used.releasable, 65_011_712);
+    assert_eq!(used.reserved, used.allocated + used.pending + used.split + used.releasable);
+    assert!(used.split > 0);
 }
 
 #[test]

@@ -44,6 +44,18 @@ impl<R: Read> Input<R> {
         self.begins + self.at as u64
     }
 
+    /// What lies in the buffer, to be looked at.
+    #[inline]
+    pub fn ahead(&self) -> &[u8] {
+        &self.buffer[self.at..self.filled]
+    }
+
+    /// Goes past so many bytes of [`Self::ahead`].
+    #[inline]
+    pub fn pass(&mut self, count: usize) {
+        self.at = (self.at + count).min(self.filled);
+    }
+
     /// The next byte.
     #[inline]
     pub fn byte(&mut self) -> Result<u8, Stop> {

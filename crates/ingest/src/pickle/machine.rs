@@ -83,6 +83,7 @@ impl<R: Read> Machine<R> {
             op::LONG_BINGET => {
                 let number = u32::from_le_bytes(self.input.array()?);
                 self.recall(number)?;
+                self.recall_more();
             }
             op::MEMOIZE => self.memoize(u32::try_from(self.memo.len()).unwrap_or(u32::MAX))?,
             op::BINPUT => {
@@ -228,6 +229,20 @@ impl<R: Read> Machine<R> {
         let Some(value) = known else { return Err(self.damaged("it refers to what was not there before").into()) };
         self.stack.push(value);
         Ok(())
+    }
+
+    /// Most of a large snapshot are lists of frames, which are rows of this one opcode: they are read without going through the others.
+    /// What is not there is left to [`Self::recall`], and to its message.
+    fn recall_more(&mut self) {
+        let ahead = self.input.ahead();
+        let mut used = 0;
+        while let Some([op::LONG_BINGET, number @ ..]) = ahead[used..].first_chunk::<5>()
+            && let Some(value) = self.memo.get(u32::from_le_bytes(*number) as usize)
+        {
+            self.stack.push(*value);
+            used += 5;
+        }
+        self.input.pass(used);
     }
 
     fn memoize(&mut self, number: u32) -> Result<(), Stop> {

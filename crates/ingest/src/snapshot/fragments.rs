@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{Segment, Snapshot, State};
+use super::{Block, Segment, Snapshot, State};
 
 /// Pools that are told apart.
 const MOST_POOLS: usize = 64;
+
+/// What a segment that grows in place grows by, and is given back by: `kSmallBuffer` and `kLargeBuffer` of PyTorch's
+/// CUDACachingAllocator.cpp.
+const GRANULES: (u64, u64) = (2 << 20, 20 << 20);
 
 /// How the memory of a device, or of one pool of it, is used. Bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +24,7 @@ pub struct Use {
     pub pending: u64,
     /// Free, in segments that something else is alive in: `empty_cache` cannot give it back.
     pub split: u64,
-    /// Free as whole segments: `empty_cache` would give it back.
+    /// Free as whole segments, or as whole granules of one that grows in place: `empty_cache` would give it back.
     pub releasable: u64,
     /// The largest free block: what could still be had without a new segment.
     pub largest_free: u64,
@@ -30,7 +34,7 @@ pub struct Use {
 
 impl Use {
     fn add(&mut self, snapshot: &Snapshot, segment: &Segment) {
-        let (mut free, mut busy) = (0_u64, false);
+        let (mut free, mut busy, mut whole) = (0_u64, false, 0_u64);
         for block in snapshot.blocks(segment) {
             match block.state {
                 State::Allocated => {
@@ -44,12 +48,14 @@ impl Use {
                 }
                 State::Inactive => {
                     free = free.saturating_add(block.size);
+                    whole = whole.saturating_add(granules(segment, block));
                     self.largest_free = self.largest_free.max(block.size);
                 }
             }
         }
-        let to = if busy { &mut self.split } else { &mut self.releasable };
-        *to = to.saturating_add(free);
+        let releasable = if busy { whole.min(free) } else { free };
+        self.releasable = self.releasable.saturating_add(releasable);
+        self.split = self.split.saturating_add(free - releasable);
         self.reserved = self.reserved.saturating_add(segment.total);
         self.segments += 1;
     }
@@ -59,6 +65,19 @@ impl Use {
     pub fn free(&self) -> u64 {
         self.split.saturating_add(self.releasable)
     }
+}
+
+/// What of a free block can be given back though something else is alive in its segment: granules that are free as a whole. A
+/// stretch that is mapped begins with one.
+fn granules(segment: &Segment, block: &Block) -> u64 {
+    if !segment.expandable {
+        return 0;
+    }
+    let granule = if segment.small { GRANULES.0 } else { GRANULES.1 };
+    let begin = block.address.saturating_sub(segment.address);
+    let first = begin.div_ceil(granule);
+    let last = begin.saturating_add(block.size) / granule;
+    last.saturating_sub(first).saturating_mul(granule)
 }
 
 /// A pool of a device.

@@ -66,7 +66,7 @@ class Allocator:
     def reserved(self) -> int:
         return sum(segment["total_size"] for segment in self.segments)
 
-    def segment_for(self, size: int, small: bool, pool: tuple, stream: int, stack: list[tuple] | None) -> dict | None:
+    def segment_for(self, size: int, small: bool, pool: tuple, stream: int, stack: list[tuple] | None) -> tuple[dict, dict] | None:
         total = 2 * MIB if small else 20 * MIB if size < 10 * MIB else -(-size // (2 * MIB)) * 2 * MIB
         if self.reserved() + total > self.capacity:
             return None
@@ -75,7 +75,7 @@ class Allocator:
         self.next += total + 32 * MIB
         self.segments.append(segment)
         self.note("segment_alloc", stack, addr=segment["address"], size=total, stream=stream)
-        return segment
+        return segment, segment["blocks"][0]
 
     def alloc(self, requested: int, stack: list[tuple] | None, pool: tuple = (0, 0), stream: int = 0) -> int | None:
         size = max(512, -(-requested // 512) * 512)
@@ -88,11 +88,10 @@ class Allocator:
                     if block["state"] == "inactive" and block["size"] >= size and (fit is None or block["size"] < fit[1]["size"]):
                         fit = (segment, block)
         if fit is None:
-            segment = self.segment_for(size, small, pool, stream, stack)
-            if segment is None:
+            fit = self.segment_for(size, small, pool, stream, stack)
+            if fit is None:
                 self.note("oom", stack, device_free=self.capacity - self.reserved(), size=requested, stream=stream)
                 return None
-            fit = (segment, segment["blocks"][0])
         segment, block = fit
         if block["size"] - size >= (512 if small else MIB):
             at = segment["blocks"].index(block)
@@ -174,6 +173,76 @@ class Allocator:
         return out
 
 
+class Expandable(Allocator):
+    """The same with `expandable_segments:True`: a segment for each stream and size that grows in place, by granules of 2 or 20 MiB.
+    A snapshot shows each stretch that is mapped as a segment."""
+
+    def segment_for(self, size: int, small: bool, pool: tuple, stream: int, stack: list[tuple] | None) -> tuple[dict, dict] | None:
+        kind, granule = ("small", 2 * MIB) if small else ("large", 20 * MIB)
+        same = [s for s in self.segments if (s["segment_type"], s["pool"], s["stream"]) == (kind, pool, stream)]
+        if same:
+            segment = same[0]
+        else:
+            segment = {"device": 0, "address": self.next, "total_size": 0, "stream": stream, "segment_type": kind, "pool": pool, "blocks": []}
+            self.next += 2 * self.capacity
+        blocks = segment["blocks"]
+        # What is free at the end is a part of what is asked for.
+        tail = blocks[-1] if blocks and blocks[-1]["state"] == "inactive" else None
+        more = -(-(size - (tail["size"] if tail else 0)) // granule) * granule
+        if self.reserved() + more > self.capacity:
+            return None
+        end = blocks[-1]["address"] + blocks[-1]["size"] if blocks else segment["address"]
+        self.note("segment_map", stack, addr=end, size=more, stream=stream)
+        if tail:
+            tail["size"] += more
+        else:
+            tail = {"address": end, "size": more, "state": "inactive", "past": []}
+            blocks.append(tail)
+        segment["total_size"] += more
+        if not same:
+            self.segments.append(segment)
+        return segment, tail
+
+    def empty_cache(self, stack: list[tuple] | None) -> None:
+        """Gives back every granule that is free as a whole, in segments that are in use, too."""
+        for segment in self.segments:
+            granule = 2 * MIB if segment["segment_type"] == "small" else 20 * MIB
+            for block in [b for b in segment["blocks"] if b["state"] == "inactive"]:
+                first = -(-(block["address"] - segment["address"]) // granule) * granule + segment["address"]
+                last = (block["address"] + block["size"] - segment["address"]) // granule * granule + segment["address"]
+                if first >= last:
+                    continue
+                self.note("segment_unmap", stack, addr=first, size=last - first, stream=segment["stream"])
+                parts = [(block["address"], first, "inactive"), (first, last, "unmapped"), (last, block["address"] + block["size"], "inactive")]
+                at = segment["blocks"].index(block)
+                segment["blocks"][at : at + 1] = [
+                    {"address": begin, "size": end - begin, "state": state, "past": []} for begin, end, state in parts if begin < end
+                ]
+                segment["total_size"] -= last - first
+
+    def stretches(self) -> list[dict]:
+        found = []
+        for segment in self.segments:
+            mapped: list[dict] = []
+            for block in [*segment["blocks"], {"state": "unmapped"}]:
+                if block["state"] != "unmapped":
+                    mapped.append(block)
+                elif mapped:
+                    size = sum(one["size"] for one in mapped)
+                    found.append({**segment, "address": mapped[0]["address"], "total_size": size, "blocks": mapped})
+                    mapped = []
+        return found
+
+    def snapshot(self) -> object:
+        whole, self.segments = self.segments, self.stretches()
+        data = super().snapshot()
+        self.segments = whole
+        data["allocator_settings"]["expandable_segments"] = True
+        for segment in data["segments"]:
+            segment["is_expandable"] = True
+        return data
+
+
 def stack_of(function: str, line: int, depth: int) -> list[tuple]:
     inside = [(TORCH + "nn/modules/module.py", 1700 + i, "_call_impl") for i in range(depth)]
     return [*NATIVE, *inside, ("/home/user/train.py", line, function), ("/home/user/train.py", 99, "main"), ("/home/user/train.py", 120, "<module>")]
@@ -246,6 +315,23 @@ def fixtures(folder: Path) -> None:
     # The ring of entries was overwritten: the first third of the trace is gone.
     del allocator.trace[: len(allocator.trace) // 3]
     write(folder / "2.15-oom.pickle", allocator.snapshot(), 5)
+    expandable(folder)
+
+
+def expandable(folder: Path) -> None:
+    """A stretch of a segment that grows in place is given back in its middle, then the training goes on until memory runs out."""
+    allocator = Expandable("2.15", 300 * MIB, seed=11)
+    train(allocator, 6, depth=2, leak=3 * MIB)
+    allocator.empty_cache(stack_of("clean", 60, 1))
+    train(allocator, 12, depth=2, leak=7 * MIB)
+    actions = {event["action"] for event in allocator.trace}
+    assert {"segment_map", "segment_unmap", "oom"} <= actions and "segment_alloc" not in actions, actions
+    data = allocator.snapshot()
+    assert len({segment["stream"] for segment in data["segments"]}) < len(data["segments"]), "a hole"
+    write(folder / "2.15-expandable.pickle", data, 4)
+    before = allocator.reserved()
+    allocator.empty_cache(None)
+    print(f"2.15-expandable: empty_cache() gives {before - allocator.reserved()} bytes back")
 
 
 def steady(path: Path, leak: int, steps: int) -> None:

@@ -56,7 +56,7 @@ fn seconds(from_us: i64, to_us: i64) -> f64 {
 }
 
 /// Judges the trace as any other memory is judged, and names the line that holds what its low tides have more.
-pub fn of_trace(snapshot: &Snapshot, device: u32, trace: &Trace<'_>, timeline: &Timeline, series: &Series) -> Grown {
+pub fn of_trace(snapshot: &Snapshot, device: u32, trace: &Trace, timeline: &Timeline, series: &Series) -> Grown {
     let nothing = Grown { verdict: Verdict::Undecided, finding: None, more_s: 0.0, detectable: None };
     let Some(begin_us) = series.begin_us else { return nothing };
     if series.pyramid.windows().is_empty() {
@@ -79,7 +79,7 @@ pub fn of_trace(snapshot: &Snapshot, device: u32, trace: &Trace<'_>, timeline: &
 fn between_tides(
     snapshot: &Snapshot,
     device: u32,
-    trace: &Trace<'_>,
+    trace: &Trace,
     timeline: &Timeline,
     judged: &Judged,
     begin_us: i64,

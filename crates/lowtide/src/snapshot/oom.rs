@@ -11,7 +11,7 @@ use super::{finding, holders, most_of, place, resource, site};
 const LARGE: f64 = 0.5;
 
 /// The last error of the trace; those before it are counted.
-pub fn findings(snapshot: &Snapshot, device: u32, trace: &Trace<'_>, timeline: &Timeline) -> Option<Finding> {
+pub fn findings(snapshot: &Snapshot, device: u32, trace: &Trace, timeline: &Timeline) -> Option<Finding> {
     let oom = timeline.ooms.last()?;
     let live = trace.live_at(&[oom.at.after]);
     let lines = sums::by_line(snapshot, &live[0]);

@@ -103,7 +103,7 @@ fn stuck(snapshot: &Snapshot, device: u32, of: &SnapshotReport) -> Finding {
 }
 
 /// The peak of the trace, where it stands out.
-pub fn peak(snapshot: &Snapshot, device: u32, trace: &Trace<'_>, timeline: &Timeline) -> Option<Finding> {
+pub fn peak(snapshot: &Snapshot, device: u32, trace: &Trace, timeline: &Timeline) -> Option<Finding> {
     let (peak, end) = (timeline.peak, timeline.end);
     let above = peak.allocated.saturating_sub(end.allocated);
     if above < PEAK || (above as f64) < PEAK_SHARE * end.allocated as f64 {
