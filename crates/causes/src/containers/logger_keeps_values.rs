@@ -3,7 +3,8 @@
 use crate::kept::is_added;
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::check::{Check, Hit, Put};
+use lowtide_lint::ask::argument;
+use lowtide_lint::check::{Check, Confidence, Hit, Put};
 use lowtide_lint::feeds::Kind;
 use lowtide_lint::flow::Place;
 use lowtide_lint::model::{Expr, ExprCall, Ranged, ScopeId};
@@ -55,6 +56,23 @@ fn rule(check: &Check) -> Vec<Hit> {
                     code(check, file, given)
                 )));
             }
+        }
+    }
+    hits.extend(of_trials(check));
+    hits
+}
+
+/// `trial.set_user_attr(name, value)`: a study in memory keeps the attributes of all its trials, for as long as it lives.
+fn of_trials(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model, call) in check.calls_of(&["set_user_attr"]) {
+        let Some(value) = argument(call.call, 1, "value").filter(|_| model.source.text().contains("optuna")) else { continue };
+        let is_model = check.autograd.calls_model(file, call.scope, value);
+        if is_model || check.value(file, call.scope, call.block, value).is_data() {
+            hits.push(Hit::new(file, call.call.start()).with(Confidence::Medium).saying(format!(
+                "the study keeps {} of every trial, unless its storage is a database",
+                code(check, file, value)
+            )));
         }
     }
     hits

@@ -1,4 +1,5 @@
 # Objects that keep what they are given.
+import optuna
 from torch import nn
 from transformers import Trainer
 
@@ -91,3 +92,19 @@ class Mixed(Trainer):
         self.log({"extra": extra})  # LT302
         self.log({"extra": extra.item()})
         return extra
+
+
+def objective(trial, net: nn.Module, loader, optimizer):
+    for x in loader:
+        loss = net(x).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    trial.set_user_attr("net", net)  # LT302
+    trial.set_user_attr("last", loss.detach())  # LT302
+    trial.set_user_attr("loss", loss.item())
+    trial.set_user_attr("name", "net")
+    return loss.item()
+
+
+optuna.create_study().optimize(objective, n_trials=100)
