@@ -197,7 +197,7 @@ fn is_broken(check: &Check, attribute: &str) -> bool {
     })
 }
 
-/// Whether a loop that trains or runs a model makes such an object with data of its round; of a model, any loop of many rounds.
+/// Whether a loop that trains or runs a model makes such an object with data of its round; or a model that it runs in that round.
 fn is_made_again(check: &Check, class: ClassId) -> bool {
     let is_module = check.autograd.is_module(class);
     let line = check.flow.classes.descendants(class).iter();
@@ -206,9 +206,21 @@ fn is_made_again(check: &Check, class: ClassId) -> bool {
         model.calls_named(&names).into_iter().any(|call| {
             let made = check.flow.models.class(file, call.scope, &call.call.func);
             let is_one = made.is_some_and(|(file, scope)| check.flow.classes.ancestors(ClassId { file, scope }).contains(&class));
-            is_one && (is_module && check.long_loop(file, call.block).is_some() || is_made_with_data(check, file, model, call))
+            is_one
+                && if is_module {
+                    is_made_to_be_run(check, file, model, call)
+                } else {
+                    is_made_with_data(check, file, model, call)
+                }
         })
     })
+}
+
+/// Whether a loop makes a model and runs it, or trains something: others put the layers of one model together.
+fn is_made_to_be_run<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, call: &Call<'p>) -> bool {
+    let constructs = model.function_of(call.scope).is_some_and(|function| model.scope(function).name() == "__init__");
+    !constructs
+        && check.long_loop(file, call.block).is_some_and(|round| check.trains_in(file, round) || check.runs_model(file, round))
 }
 
 fn is_made_with_data<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, call: &Call<'p>) -> bool {

@@ -241,7 +241,10 @@ fn is_given_away<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, cal
 fn leaves_open<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, call: &Call<'p>, closing: bool) -> bool {
     // What keeps it or sends it away leaves it open, and who takes it from there would have to call pyplot.
     if !closing && matches!(last_name(&call.call.func), Some("append" | "log" | "log_figure" | "log_image" | "upload")) {
-        return check.flow.callee(file, call.scope, &call.call.func).is_none();
+        // A list of this function may go to somebody who closes what is in it.
+        let local = matches!(&*call.call.func, Expr::Attribute(method) if matches!(&*method.value, Expr::Name(list)
+            if last_name(&call.call.func) == Some("append") && model.owner(call.scope, list.id.as_str()) != Some(ScopeId::MODULE)));
+        return !local && check.flow.callee(file, call.scope, &call.call.func).is_none();
     }
     let name = model.full_name(call.scope, &call.call.func).unwrap_or_default();
     if matches!(

@@ -111,6 +111,9 @@ fn files_results(check: &Check, file: FileId, is_wrapper: &dyn Fn(&Model, ScopeI
     check.puts(file, model).iter().any(|put| {
         let Some(wrapper) = model.function_of(put.scope).filter(|_| is_wrapper(model, put.scope)) else { return false };
         let Some(key) = put.key else { return false };
+        if !is_given_back(model, wrapper) {
+            return false;
+        }
         let older = check.flow.places(file, put.scope, put.container).iter().any(|at| match at.place {
             Place::Variable(of, owner, _) => of == file && owner != wrapper,
             Place::Attribute(..) => true,
@@ -118,6 +121,16 @@ fn files_results(check: &Check, file: FileId, is_wrapper: &dyn Fn(&Model, ScopeI
         });
         older && holds_arguments(check, put, model, wrapper, key, 3) && check.gets_only_more(put) && !is_weak(check, put)
     })
+}
+
+/// Whether a function takes the place of what was decorated: the one around it returns it, or it is a method.
+fn is_given_back(model: &Model, wrapper: ScopeId) -> bool {
+    let scope = model.scope(wrapper);
+    model.method_of(wrapper).is_some_and(|(_, method)| method == wrapper)
+        || model
+            .results
+            .iter()
+            .any(|result| Some(result.scope) == scope.parent && lowtide_lint::ask::names_in(result.value).contains(scope.name()))
 }
 
 /// Whether a key is or holds all arguments, or the first: not a text or a number made of them.

@@ -81,6 +81,13 @@ def into_one(all_rows, path):
     fig.savefig(path)
 
 
+def listed(parts):
+    drawn = []
+    for part in parts:
+        drawn.append(heat(part))
+    return drawn
+
+
 def unknown(epochs, values, take):
     for epoch in range(epochs):
         take(heat(values), epoch)
