@@ -143,13 +143,31 @@ fn is_scored<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, round: 
         })
     };
     model.calls.iter().filter(|call| check.is_within(file, call.block, round)).any(|call| {
-        let of_element = |value: &Expr| names_in(value).iter().any(|name| names.contains(name));
+        let of_element = |value: &Expr| base(value, 8).is_some_and(|name| names.contains(&name));
         let moved = matches!(&*call.call.func, Expr::Attribute(method)
             if matches!(method.attr.as_str(), "to" | "cuda") && of_element(&method.value));
         moved
             || call.call.arguments.args.iter().any(of_element)
                 && (check.autograd.calls_model(file, call.scope, &call.call.func) || switched(&call.call.func))
     })
+}
+
+/// The variable that a value is, or is a part of, wherever it is moved: not what is computed from it, as the tokens of a text.
+fn base(value: &Expr, left: usize) -> Option<&str> {
+    let left = left.checked_sub(1)?;
+    match value {
+        Expr::Name(name) => Some(name.id.as_str()),
+        Expr::Attribute(each) => base(&each.value, left),
+        Expr::Subscript(item) => base(&item.value, left),
+        Expr::Starred(each) => base(&each.value, left),
+        Expr::Call(call) => match &*call.func {
+            Expr::Attribute(method) if matches!(method.attr.as_str(), "to" | "cuda" | "float" | "unsqueeze" | "view") => {
+                base(&method.value, left)
+            }
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Lightning before 2 keeps what each step returns where a module has `training_epoch_end` or its like: for nothing, where that

@@ -143,3 +143,12 @@ def eval_sorted(net: nn.Module, rows):
     parts.sort(key=len)
     for part in parts:
         net(part)
+
+
+@torch.no_grad()
+def eval_texts(net: nn.Module, tokenizer, prompts, device):
+    texts = [prompts.clean(prompt) for prompt in prompts]
+    found = []
+    for text in texts:
+        found.append(net(tokenizer(text).input_ids.to(device)).cpu())
+    return found
