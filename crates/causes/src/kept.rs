@@ -228,12 +228,18 @@ pub(crate) fn in_evaluation(check: &Check, put: &Put) -> bool {
 
 /// Whether entries are added for good: there is no key, or one that never comes again. A key that may come again is the name of
 /// a layer, mostly, and its entry is overwritten.
-pub(crate) fn is_added(check: &Check, put: &Put) -> bool {
+pub(crate) fn is_added<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
     put.key.is_none_or(|key| never_repeats(check, put, key))
 }
 
 /// Whether a key never comes again: a step that is counted, a tensor, an address, a time, a random number.
-pub(crate) fn never_repeats(check: &Check, put: &Put, key: &Expr) -> bool {
+pub(crate) fn never_repeats<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &'p Expr) -> bool {
+    never_repeats_within(check, put, key, 4)
+}
+
+fn never_repeats_within<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &'p Expr, looks: usize) -> bool {
+    let Some(looks) = looks.checked_sub(1) else { return false };
+    let inner = |part: &'p Expr| never_repeats_within(check, put, part, looks);
     let model = check.flow.models.of(put.file);
     match key {
         Expr::Call(call) => {
@@ -244,11 +250,21 @@ pub(crate) fn never_repeats(check: &Check, put: &Put, key: &Expr) -> bool {
                     name.as_str(),
                     "id" | "time.time" | "time.time_ns" | "time.perf_counter" | "uuid.uuid4" | "uuid.uuid1" | "random.random"
                 )
-                || matches!(name.as_str(), "str" | "int" | "hash")
-                    && call.arguments.args.first().is_some_and(|first| never_repeats(check, put, first))
+                || matches!(name.as_str(), "str" | "int" | "hash") && call.arguments.args.first().is_some_and(inner)
         }
-        Expr::Name(_) | Expr::Attribute(_) => is_counted(check, put, key),
-        Expr::Tuple(each) => each.elts.iter().any(|part| never_repeats(check, put, part)),
+        Expr::Name(_) => {
+            // `key = (x.data_ptr(), x.shape)`, here and nowhere else. What has an id and a name for it is mostly a thing that stays.
+            let is_id =
+                |value: &Expr| matches!(value, Expr::Call(call) if lowtide_lint::ask::last_name(&call.func) == Some("id"));
+            let made = || check.only_value(put.file, put.scope, key).filter(|(of, value)| *of == put.file && !is_id(value));
+            is_counted(check, put, key) || made().is_some_and(|(_, value)| inner(value))
+        }
+        Expr::Attribute(_) => is_counted(check, put, key),
+        // `f"step_{self.step}"`
+        Expr::FString(text) => {
+            text.value.elements().any(|part| part.as_interpolation().is_some_and(|part| inner(&part.expression)))
+        }
+        Expr::Tuple(each) => each.elts.iter().any(inner),
         _ => false,
     }
 }

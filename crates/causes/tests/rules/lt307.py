@@ -27,6 +27,11 @@ class Net(nn.Module):
         self.plans[(x.data_ptr(), 1)] = self.tool.plan(x)  # LT307
         SEEN[time.time()] = self.tool.plan(x)  # LT307
         SEEN[str(uuid.uuid4())] = self.tool.plan(x)  # LT307
+        key = (x.data_ptr(), x.shape)
+        self.plans[key] = self.tool.plan(x)  # LT307
+        self.plans[f"step {self.step}"] = self.tool.plan(x)  # LT307
+        shape = tuple(x.shape)
+        self.few[shape] = self.tool.plan(x)  # LT301 hint
         self.numbers[self.step] = 1.5
         self.few[self.step % 10] = self.tool.plan(x)
         self.dropped[self.step] = self.tool.plan(x)
