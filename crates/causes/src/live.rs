@@ -31,6 +31,8 @@ pub struct Live {
     pub on_gpu: bool,
     /// The statement that adds, where one was found.
     pub statement: Option<Kind>,
+    /// That statement stands in a class: a cache is that of a method.
+    pub in_class: bool,
     /// Something keeps it below a ceiling.
     pub bounded: bool,
 }
@@ -143,6 +145,32 @@ impl Live {
     /// Whether one of the objects' types has one of these names, without its module.
     pub(crate) fn objects_named(&self, names: &[&str]) -> bool {
         self.objects.iter().any(|object| names.contains(&object.rsplit('.').next().unwrap_or(object)))
+    }
+
+    /// Whether one of the words that the owner's name is made of is this: `log` in `RunLog` and `run_log`, and not in `Catalog`.
+    pub(crate) fn owner_has_word(&self, word: &str) -> bool {
+        let mut before = ' ';
+        let begins = |this: char| {
+            let new = !this.is_alphanumeric() || this.is_uppercase() && !before.is_uppercase();
+            before = this;
+            new
+        };
+        let mut words: Vec<String> = Vec::new();
+        let starts: Vec<bool> = self.owner.chars().map(begins).collect();
+        for (letter, new) in self.owner.chars().zip(starts) {
+            match words.last_mut() {
+                Some(last) if !new => last.extend(letter.to_lowercase()),
+                _ => words.push(letter.to_lowercase().filter(|letter| letter.is_alphanumeric()).collect()),
+            }
+        }
+        // `WANDBLogger` is one word here.
+        words.iter().any(|own| own == word || word.len() > 4 && own.ends_with(word))
+    }
+
+    /// Whether one of the objects is an exception or what it came by: a name that ends as exceptions' names do.
+    pub(crate) fn has_exceptions(&self) -> bool {
+        let ends = ["traceback", "Exception", "Error", "Warning", "Interrupt"];
+        self.objects.iter().any(|object| ends.iter().any(|end| object.ends_with(end)))
     }
 
     /// Whether the owner's name has this in it, in whatever case.

@@ -43,7 +43,8 @@ fn the_cause_that_fits_best_comes_first() {
         ("LT302", Live { kind: Memory::Objects, statement: Some(Kind::Call), ..Live::default() }),
         ("LT304", Live { statement: Some(Kind::Hook), ..Live::default() }),
         ("LT305", Live { kind: Memory::Objects, objects: objects(&["function", "cell"]), ..kept() }),
-        ("LT306", Live { statement: Some(Kind::Cache), root: Some(RootKind::Cache), ..Live::default() }),
+        ("LT306", Live { statement: Some(Kind::Cache), in_class: true, root: Some(RootKind::Cache), ..Live::default() }),
+        ("LT307", Live { statement: Some(Kind::Cache), root: Some(RootKind::Cache), ..Live::default() }),
         (
             "LT307",
             Live {

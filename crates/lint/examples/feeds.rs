@@ -32,7 +32,7 @@ fn main() {
     };
     let mut entries: Vec<PathBuf> = arguments.map(PathBuf::from).collect();
     entries.push(file);
-    let answer = &feeds(&Rooted::new("/"), &entries, &[], &[Holder { root, path: vec![step], grows }])[0];
+    let answer = &feeds(&Rooted::new("/"), &entries, &[], &[Holder::new(root, vec![step], grows)])[0];
     for statement in &answer.statements {
         let site = &statement.site;
         println!("{}:{}:{}  {}", site.file.display(), site.line, site.column, site.text);

@@ -12,8 +12,8 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "cache-without-bound",
     title: "A cache is never cleared",
     severity: Severity::Leak,
-    happens: "A dictionary on the model, on the data set or at module level answers repeated questions, and \
-                  nothing ever leaves it.",
+    happens: "A dictionary on the model, on the data set or at module level, or `@cache` on a function, answers \
+                  repeated questions, and nothing ever leaves it.",
     keeps: "Every different key stays. With keys that never repeat (a step, a random crop, a tensor's id) it is a \
                 list in disguise.",
     shows: "Growth that bends where keys repeat, and stops when all have been seen; a straight line where they do not.",
@@ -33,7 +33,12 @@ if len(self.cache) > 1000:
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
-    (live.statement == Some(Kind::Item) && live.container == Some(Container::Dict) && !live.has_graph()).then_some(65)
+    let of_dict = live.statement == Some(Kind::Item) && live.container == Some(Container::Dict) && !live.has_graph();
+    match live.statement {
+        // A decorator's cache says so itself.
+        Some(Kind::Cache) if !live.in_class => Some(95),
+        _ => of_dict.then_some(65),
+    }
 }
 
 /// A dictionary that is kept for good is filed by what never comes again: the step, a tensor, an address, a time.

@@ -4,6 +4,7 @@ use crate::kept::{Sort, never_repeats, sort};
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::check::{Check, Confidence, Hit};
+use lowtide_lint::feeds::Kind;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -29,7 +30,7 @@ self.trace.append(record)"#,
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
-    (live.adds_to_container()).then_some(40)
+    (live.adds_to_container() || live.statement == Some(Kind::Call) && live.container.is_some()).then_some(40)
 }
 
 /// Something is put somewhere for good that no other rule is about. How large it is the source does not tell: a hint.

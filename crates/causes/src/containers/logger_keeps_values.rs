@@ -32,9 +32,18 @@ pub(crate) const CAUSE: Cause = Cause {
     rule: Some(rule),
 };
 
+/// Words in the names of what logs.
+const LOGGERS: &[&str] = &["log", "logs", "logger", "loggers", "logging", "wandb", "tensorboard", "mlflow", "writer"];
+
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
-    (live.statement == Some(Kind::Call) || live.owner_contains("log") && live.adds_to_container()).then_some(72)
+    let logs = LOGGERS.iter().any(|word| live.owner_has_word(word));
+    match live.statement {
+        Some(Kind::Call) if logs => Some(72),
+        // Something keeps what it is given by a call: what sort of thing that is, its name does not tell.
+        Some(Kind::Call) => Some(35),
+        _ => (logs && live.adds_to_container() && !live.has_graph()).then_some(72),
+    }
 }
 
 /// An object of the program's own keeps what it is given, and is given something with its graph; or the history of HF's Trainer is.

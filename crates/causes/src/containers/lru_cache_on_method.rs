@@ -40,7 +40,7 @@ def features(self, x):
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
-    (live.statement == Some(Kind::Cache)).then_some(95)
+    (live.statement == Some(Kind::Cache) && live.in_class).then_some(95)
 }
 
 /// `@cache` or `@lru_cache(maxsize=None)` on a method; with a limit only where an instance is a model, which has size enough.

@@ -34,7 +34,7 @@ pub(crate) const CAUSE: Cause = Cause {
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
-    (live.owner_contains("dynamo") || live.owner_contains("inductor")).then_some(85)
+    (live.owner_contains("dynamo") || live.owner_contains("inductor")).then_some(89)
 }
 
 /// Settings that bound how often one function is compiled.

@@ -36,7 +36,9 @@ writer.close()"#,
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
-    (matches!(live.kind, Memory::Descriptors | Memory::Threads)).then_some(80)
+    // Processes of a loader have a cause of their own, which fits better.
+    let made = matches!(live.kind, Memory::Descriptors | Memory::Threads);
+    (made || live.kind == Memory::Processes && live.container.is_some()).then_some(80)
 }
 
 /// What is made, what of it stays, and the methods that end it.

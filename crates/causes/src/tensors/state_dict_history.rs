@@ -34,7 +34,7 @@ pub(crate) const CAUSE: Cause = Cause {
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
-    (live.objects_named(&["Parameter", "OrderedDict"]) && live.holds_tensors() && live.adds_to_container()).then_some(75)
+    (live.objects_named(&["Parameter", "OrderedDict"]) && live.holds_tensors() && live.adds_to_container()).then_some(86)
 }
 
 /// The state of one and the same model is put somewhere again and again, for good or as long as a training loop runs.

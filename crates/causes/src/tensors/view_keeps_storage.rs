@@ -29,7 +29,8 @@ pub(crate) const CAUSE: Cause = Cause {
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
-    (live.views && live.adds_to_container()).then_some(94)
+    // What carries a graph is let go of by detaching it, whatever it is a part of.
+    (live.views && live.adds_to_container() && !live.has_graph()).then_some(94)
 }
 
 /// A part of a tensor, without a copy, is put somewhere for good.

@@ -1,12 +1,15 @@
 //! Puts an answer together: places, what is done to them, bounds, rank.
 
+use ruff_python_ast::Number;
+
 use super::bounds::{Bounds, at, site};
 use super::context::Contexts;
 use super::holder::{Grows, Holder, Root};
-use super::ops::{Op, Ops};
+use super::ops::{Op, Ops, name_of};
 use super::target::Target;
-use super::{Answer, Certainty, Kind, MAX_STATEMENTS, Statement, graph, library, special};
+use super::{Answer, Bound, Certainty, Kind, MAX_STATEMENTS, Statement, graph, library, special};
 use crate::flow::{Alias, At, Flow, Place};
+use crate::model::Expr;
 use crate::program::FileId;
 
 /// Answers questions about one program.
@@ -67,7 +70,7 @@ impl<'f, 'p> Finder<'f, 'p> {
             found.extend(self.by_name(holder, &target));
         }
         if let Some(object) = &target.library {
-            library::reach(self, object, &mut found);
+            library::reach(self, holder, object, &mut found);
         }
         if found.is_empty() {
             found = self.assigned(&aliases, false);
@@ -85,6 +88,9 @@ impl<'f, 'p> Finder<'f, 'p> {
         for alias in aliases {
             for op in at(&self.ops.adds, alias.at) {
                 if is_reader(op) && !by_reading || op.what == Kind::Item && fixed {
+                    continue;
+                }
+                if holder.key.as_ref().is_some_and(|key| op.container.is_some_and(|at| is_under_another(at, key))) {
                     continue;
                 }
                 let mut ranked = self.ranked(op, alias, certainty);
@@ -135,7 +141,14 @@ impl<'f, 'p> Finder<'f, 'p> {
         }
         let aliases = self.flow.aliases(&seeds, true);
         let bounds = Bounds { flow: self.flow, ops: &self.ops, contexts: &self.contexts, aliases: &aliases, local_of: None };
-        self.adding(holder, &aliases, Certainty::ByName, &bounds)
+        let mut found = self.adding(holder, &aliases, Certainty::ByName, &bounds);
+        // What is emptied is told by the name alone, too.
+        for bound in found.iter_mut().filter_map(|each| each.statement.bound.as_mut()) {
+            if let Bound::Emptied(site) = bound {
+                *bound = Bound::EmptiedIf(site.clone());
+            }
+        }
+        found
     }
 
     /// A statement with all that is known of it but its bound.
@@ -169,6 +182,32 @@ impl<'f, 'p> Finder<'f, 'p> {
     }
 }
 
+/// Whether an expression is an item by a constant key that is not this one: `hist["lr"]` is not `hist["loss"]`.
+fn is_under_another(container: &Expr, key: &str) -> bool {
+    let by = match container {
+        Expr::Subscript(item) => &*item.slice,
+        Expr::Call(call) if matches!(name_of(call), Some("get" | "setdefault")) => match call.arguments.args.first() {
+            Some(by) => by,
+            None => return false,
+        },
+        _ => return false,
+    };
+    match by {
+        Expr::StringLiteral(by) => {
+            let quoted: String = by.value.to_str().chars().flat_map(char::escape_debug).collect();
+            // Long keys are cut.
+            key.strip_prefix('\'')
+                .and_then(|key| key.strip_suffix('\''))
+                .is_some_and(|key| !key.ends_with("...") && key != quoted)
+        }
+        Expr::NumberLiteral(by) => match &by.value {
+            Number::Int(by) => key.parse::<i64>().is_ok_and(|key| by.as_i64() != Some(key)),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 /// `d[k]` and the like only read, unless a missing key is made by it.
 fn is_reader(op: &Op<'_, Kind>) -> bool {
     op.what == Kind::Item && op.key.is_none()
@@ -179,7 +218,7 @@ fn rank(found: &mut Vec<Ranked>) {
     found.sort_by_key(|each| {
         let statement = &each.statement;
         (
-            statement.bound.as_ref().is_some_and(super::Bound::is_firm),
+            statement.bound.as_ref().is_some_and(Bound::is_firm),
             statement.certainty,
             !statement.repeated,
             each.in_init,

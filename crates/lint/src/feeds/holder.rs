@@ -14,6 +14,23 @@ pub struct Holder {
     pub path: Vec<Step>,
     /// What grows there.
     pub grows: Grows,
+    /// The constant key that the last step is an item by, as Python writes it: `'loss'` of `hist["loss"]`.
+    pub key: Option<String>,
+    /// The program's own classes of the objects on the way.
+    pub through: Vec<ClassRef>,
+}
+
+impl Holder {
+    /// What lies at the end of these steps.
+    #[must_use]
+    pub fn new(root: Root, path: Vec<Step>, grows: Grows) -> Self {
+        Self { root, path, grows, key: None, through: Vec::new() }
+    }
+
+    /// What holds the step at `at`.
+    pub(super) fn before(&self, at: usize) -> Self {
+        Self::new(self.root.clone(), self.path[..at].to_vec(), Grows::Value)
+    }
 }
 
 /// Where a path begins.

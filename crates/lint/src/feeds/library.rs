@@ -4,11 +4,13 @@ use std::collections::HashSet;
 
 use super::bounds::{at, site};
 use super::find::{Finder, Ranked, is_users};
+use super::holder::Holder;
 use super::ops::{Op, is_hook, name_of};
-use super::target::Library;
+use super::target::{Library, find_class};
 use super::{Certainty, Kind};
-use crate::flow::{Alias, At, Place};
+use crate::flow::{At, ClassId, Place};
 use crate::model::{Bound, Expr, Ranged};
+use crate::program::FileId;
 
 /// Methods that give or take, and never make an object larger.
 const READERS: &[&str] = &[
@@ -47,14 +49,21 @@ const READERS: &[&str] = &[
 const MAX_CALLERS: usize = 3;
 
 /// Adds the user's calls: to the library's own statements where its source was read, else as statements of their own.
-pub(super) fn reach<'p>(finder: &Finder<'_, 'p>, object: &Library<'p>, found: &mut Vec<Ranked>) {
-    let mut names: HashSet<String> = found
+pub(super) fn reach<'p>(finder: &Finder<'_, 'p>, holder: &Holder, object: &Library<'p>, found: &mut Vec<Ranked>) {
+    let own: HashSet<String> = found
         .iter()
         .filter(|each| each.statement.library)
         .filter_map(|each| each.statement.function.as_ref()?.rsplit('.').next().map(str::to_owned))
         .collect();
+    let mut names = own.clone();
     add_callers(finder, &mut names);
-    let calls = user_calls(finder, object, &names);
+    let through: Vec<ClassId> = holder.through.iter().filter_map(|class| find_class(finder.flow, class)).collect();
+    // The call that is nearest to what adds tells most.
+    let mut calls = user_calls(finder, object, &own, &through);
+    let further = user_calls(finder, object, &names, &through);
+    calls.extend(further.into_iter().filter(|_| names != own));
+    let mut seen = HashSet::new();
+    calls.retain(|call| seen.insert(call.statement.site.clone()));
     if found.is_empty() {
         *found = own_attribute(finder, object);
     }
@@ -120,7 +129,8 @@ fn add_callers(finder: &Finder, names: &mut HashSet<String>) {
 }
 
 /// The user's calls of methods of the object. Without names, every method counts that is given something.
-fn user_calls<'p>(finder: &Finder<'_, 'p>, object: &Library<'p>, names: &HashSet<String>) -> Vec<Ranked> {
+/// `through`: the program's own classes of objects that hold it, whose methods may call what they inherit.
+fn user_calls<'p>(finder: &Finder<'_, 'p>, object: &Library<'p>, names: &HashSet<String>, through: &[ClassId]) -> Vec<Ranked> {
     let mut seeds = object.seeds.clone();
     if seeds.is_empty() {
         seeds = made(finder, object);
@@ -144,21 +154,25 @@ fn user_calls<'p>(finder: &Finder<'_, 'p>, object: &Library<'p>, names: &HashSet
                 continue;
             }
             let places = finder.flow.places(file, call.scope, &attribute.value);
-            let Some(alias) = aliases.iter().find(|alias| places.contains(&alias.at)) else { continue };
-            found.push(described(finder, call, file, alias));
+            let by_alias =
+                aliases.iter().find(|alias| places.contains(&alias.at)).map(|alias| (alias.at, alias.steps, alias.site));
+            let inherited = || {
+                let class = finder.flow.own_class(file, call.scope, &attribute.value).filter(|_| !names.is_empty())?;
+                through.contains(&class).then_some((At { place: Place::Instance(class), depth: 0 }, 0, None))
+            };
+            let Some((at, steps, by)) = by_alias.or_else(inherited) else { continue };
+            let mut ranked = described(finder, call, file, at);
+            ranked.steps = steps;
+            ranked.statement.via = by.iter().map(|(file, offset)| site(finder.flow, *file, *offset)).collect();
+            found.push(ranked);
         }
     }
     found
 }
 
-fn described<'p>(
-    finder: &Finder<'_, 'p>,
-    call: &crate::model::Call<'p>,
-    file: crate::program::FileId,
-    alias: &Alias<'p>,
-) -> Ranked {
+fn described<'p>(finder: &Finder<'_, 'p>, call: &crate::model::Call<'p>, file: FileId, at: At<'p>) -> Ranked {
     let op = Op {
-        at: alias.at,
+        at,
         what: Kind::Call,
         file,
         scope: call.scope,
@@ -167,10 +181,7 @@ fn described<'p>(
         key: None,
         container: None,
     };
-    let mut ranked = finder.described(&op, Certainty::Traced);
-    ranked.steps = alias.steps;
-    ranked.statement.via = alias.site.iter().map(|(file, offset)| site(finder.flow, *file, *offset)).collect();
-    ranked
+    finder.described(&op, Certainty::Traced)
 }
 
 /// The places that are given a new object of the class.

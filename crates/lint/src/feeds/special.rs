@@ -49,6 +49,7 @@ fn cached(finder: &Finder, function: &FunctionRef) -> Result<Vec<Ranked>, String
     let mut found = Vec::new();
     for (offset, limit) in decorators.chain(wrapped) {
         let mut ranked = statement(finder, Kind::Cache, file, outer, here.block, offset);
+        ranked.statement.class = model.scope(outer).is_class().then(|| model.qualified_name(outer));
         let calls = finder.flow.models.iter().flat_map(|(from, model)| {
             let calls = model.calls.iter().filter(move |call| name_of(call.call) == Some(definition.name.as_str()));
             calls.map(move |call| (from, call))
@@ -104,7 +105,7 @@ fn hooks(finder: &Finder, holder: &Holder) -> Option<Vec<Ranked>> {
     let plain = name.trim_start_matches('_').trim_end_matches('s');
     let plain =
         ["global_", "optimizer_", "module_"].iter().fold(plain, |plain, prefix| plain.strip_prefix(prefix).unwrap_or(plain));
-    let before = Holder { path: holder.path[..at].to_vec(), root: holder.root.clone(), grows: Grows::Value };
+    let before = holder.before(at);
     let seeds = Target::of(finder.flow, &before).map(|target| target.seeds).unwrap_or_default();
     let aliases = finder.flow.aliases(&seeds, true);
     let mut found = Vec::new();

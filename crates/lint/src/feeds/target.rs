@@ -148,7 +148,7 @@ fn class_by_path(flow: &Flow, holder: &Holder, at: usize) -> Option<ClassId> {
 /// The user's places of the object whose attribute it is.
 fn library_object<'p>(flow: &Flow<'p>, holder: &Holder, at: usize, name: &str, class: Option<&ClassRef>) -> Option<Library<'p>> {
     let depth = u32::try_from(holder.path.len() - at - 1).unwrap_or(u32::MAX);
-    let before = Holder { path: holder.path[..at].to_vec(), root: holder.root.clone(), grows: Grows::Value };
+    let before = holder.before(at);
     let seeds = if at == 0 { Vec::new() } else { Target::of(flow, &before).ok()?.seeds };
     if seeds.is_empty() && class.is_none() {
         return None;

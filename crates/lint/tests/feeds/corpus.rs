@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use lowtide_lint::feeds::{Answer, Bound, feeds};
+use lowtide_lint::feeds::{Answer, Bound, ClassRef, feeds};
 use lowtide_lint::program::InMemory;
 
 use crate::spec::{APP, holder};
@@ -159,4 +159,54 @@ Scoring().train()
     assert!(repeated("super().compute(batch)", ""));
     assert!(repeated("super(Scoring, self).compute(batch)", ""));
     assert!(!repeated("batch.sum()", "Scoring().compute(3)\n"), "the program itself calls it, once");
+}
+
+#[test]
+fn a_method_that_is_inherited_from_a_library_is_called_by_the_program() {
+    const LIBRARY: &str = "
+class State:
+    def __init__(self):
+        self.log_history = []
+
+class Trainer:
+    def __init__(self):
+        self.state = State()
+
+    def log(self, logs):
+        self.state.log_history.append(logs)
+
+    def train(self):
+        while True:
+            self.compute_loss()
+            self.log({})
+";
+    const PROGRAM: &str = "
+from trainers import Trainer
+
+class Mine(Trainer):
+    def compute_loss(self):
+        self.log({'loss': 1})
+
+class Other(Trainer):
+    def compute_loss(self):
+        self.log({'other': 1})
+
+Mine().train()
+";
+    let library = "lib/python3.11/site-packages/trainers/__init__.py";
+    let app = Path::new(APP);
+    let files: HashMap<PathBuf, Vec<u8>> =
+        [("train.py", PROGRAM), (library, LIBRARY)].map(|(name, text)| (app.join(name), text.as_bytes().to_vec())).into();
+    let asked = holder(&format!("frame:{library}:Trainer.train self .state .log_history@{library}:State = list"));
+    let mine = ClassRef { module: "__main__".to_owned(), name: "Mine".to_owned(), file: Some(app.join("train.py")) };
+    let by = |through: Vec<ClassRef>| {
+        let asked = lowtide_lint::feeds::Holder { through, ..asked.clone() };
+        let search = [app.join("lib/python3.11/site-packages")];
+        let answer = &feeds(&InMemory(files.clone()), &[app.join("train.py")], &search, &[asked])[0];
+        let first = answer.statements.first().expect("a statement");
+        assert!(first.library && first.site.text.contains("append"), "{first:?}");
+        first.via.iter().map(|site| site.text.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(by(vec![mine]).first().map(String::as_str), Some("self.log({'loss': 1})"));
+    assert!(!by(Vec::new()).iter().any(|text| text.contains("log")), "which class it is must be known");
 }

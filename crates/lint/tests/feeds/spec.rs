@@ -2,6 +2,7 @@
 //!
 //!     module:train.py history                      a global variable
 //!     frame:train.py:main runs []                  an item of a local variable
+//!     frame:train.py:main hist ['loss']            the item by this key
 //!     instance:train.py:Trainer .losses            an attribute, however the instance is kept alive
 //!     module:train.py t .log@logger.py:Logger      an attribute whose owner's class is known
 //!
@@ -24,7 +25,9 @@ pub fn holder_in(text: &str, folder: &Path) -> Holder {
     let (path, grows) = text.split_once('=').expect("a holder says what grows: `= list`");
     let mut words = path.split_whitespace();
     let root = root(words.next().expect("a holder has a root"), folder);
-    Holder { root, path: words.map(|word| step(word, folder)).collect(), grows: self::grows(grows.trim(), folder) }
+    let path: Vec<Step> = words.clone().map(|word| step(word, folder)).collect();
+    let key = words.last().and_then(|word| word.strip_prefix('[')?.strip_suffix(']')).filter(|key| !key.is_empty());
+    Holder { key: key.map(str::to_owned), ..Holder::new(root, path, self::grows(grows.trim(), folder)) }
 }
 
 fn root(word: &str, folder: &Path) -> Root {
@@ -49,7 +52,7 @@ fn root(word: &str, folder: &Path) -> Root {
 }
 
 fn step(word: &str, folder: &Path) -> Step {
-    if word == "[]" {
+    if word.starts_with('[') {
         return Step::Item;
     }
     let Some(attribute) = word.strip_prefix('.') else { return Step::Name(word.to_owned()) };

@@ -131,7 +131,12 @@ pub fn holder(facts: &Facts, grown: &HolderGrowth) -> Result<Holder, String> {
         before = Some((step.id, step.function.as_ref()));
     }
     let (root, path) = at.ok_or("nothing that has a name in the source leads to it")?;
-    Ok(Holder { root, path, grows: facts.grows(grown) })
+    let key = grown.path.steps.last().and_then(|step| match &step.name {
+        StepName::Key(key) => Some(key.clone()),
+        _ => None,
+    });
+    let through = grown.path.steps.iter().filter_map(|step| facts.class_of(step.id)).collect();
+    Ok(Holder { key, through, ..Holder::new(root, path, facts.grows(grown)) })
 }
 
 fn root(facts: &Facts, place: &Place) -> At {
@@ -198,6 +203,11 @@ fn goes_on(facts: &Facts, at: At, before: Option<ObjectId>, step: &lowtide_pyhea
         (StepName::Key(_) | StepName::Index(_) | StepName::Item, Some((root, mut path)))
             if before.is_none_or(|before| is_plain(facts.census, before)) =>
         {
+            path.push(Step::Item);
+            Some((root, path))
+        }
+        // What a `ContextVar` is set to in a context is an item of it: `trace.get()` is what the source says.
+        (StepName::Inner(name), Some((root, mut path))) if name == "get()" => {
             path.push(Step::Item);
             Some((root, path))
         }

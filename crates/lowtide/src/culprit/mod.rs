@@ -18,7 +18,7 @@ use lowtide_lint::program::is_library;
 use lowtide_pyheap::memory::Memory;
 use lowtide_pyheap::{Census, HolderGrowth, ObjectId, Parent, Place};
 
-pub use cause::cause;
+pub use cause::{Seen, cause};
 use holder::{Facts, holder};
 pub use source::Sources;
 

@@ -2,7 +2,7 @@
 
 use crate::census::Census;
 use crate::offsets::Frames;
-use crate::types::Kind;
+use crate::types::{Kind, Type};
 use crate::visit::{Frame, Label, untagged};
 use crate::walk::{ObjectId, Root};
 
@@ -174,10 +174,28 @@ fn first_of_frame(census: &Census, frame: &Frame, label: Label, links: &[Link], 
     taken
 }
 
+/// References from a `threading.local` to what one of its attributes holds in a thread, at most.
+const THREAD_LOCAL: usize = 4;
+/// Classes that a class is made from one by one, at most.
+const BASES: usize = 16;
+
 /// The step that begins with the reference to `links[at]`, and how many references it takes.
 fn one(census: &Census, links: &[Link], at: usize) -> (StepName, usize) {
     let label = |index: usize| links.get(index).and_then(|link| link.label);
     let holder = links[at - 1].id;
+    if census.is_thread_local(holder) {
+        // Each thread has a dict of its own for it, by a weak reference that nobody knows.
+        let attribute = links[at..].iter().take(THREAD_LOCAL).enumerate().find_map(|(taken, link)| match link.label {
+            Some(Label::Value(key)) => Some((StepName::Attribute(census.str_key(key)?), taken + 1)),
+            _ => None,
+        });
+        if let Some(attribute) = attribute {
+            return attribute;
+        }
+    }
+    if census.kind(holder).is_some_and(|kind| kind.qualname() == "ContextVar") {
+        return (StepName::Inner("get()".to_owned()), 1);
+    }
     match (label(at), label(at + 1), label(at + 2)) {
         (Some(Label::Named("__dict__")), Some(Label::Value(key)), _) => (StepName::Attribute(census.key_name(key)), 2),
         (Some(Label::Named("__closure__")), Some(Label::Index(n)), Some(Label::Named("cell_contents"))) => {
@@ -209,6 +227,18 @@ impl Census {
     fn step(&self, name: StepName, id: ObjectId) -> Step {
         let kind = self.kind(id).map_or_else(|| "?".to_owned(), |kind| kind.name.clone());
         Step { name, kind, function: self.function(id), id }
+    }
+
+    /// Whether an object is a `threading.local`, or of a class made from it.
+    fn is_thread_local(&self, id: ObjectId) -> bool {
+        let base = |kind: &&Type| self.types().get(self.types().find(kind.base)?);
+        std::iter::successors(self.kind(id), base).take(BASES).any(|kind| kind.name == "_thread._local")
+    }
+
+    /// The text of a key that is a str.
+    fn str_key(&self, key: u64) -> Option<String> {
+        let kind = self.types().get(self.types().find(self.reader().type_of(key)?)?)?;
+        self.reader().text(key).filter(|_| kind.kind == Kind::Str)
     }
 
     fn key_name(&self, key: u64) -> String {

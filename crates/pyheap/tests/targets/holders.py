@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import contextvars
 import functools
 import json
 import sys
@@ -177,6 +178,20 @@ def remember(n):
 
 
 remember(1)
+
+
+context = contextvars.ContextVar("context")
+context.set(plant("context variable", "module __main__", "context", "get()"))
+
+
+class Locals(threading.local):
+    pass
+
+
+thread_local = threading.local()
+thread_local.buffer = plant("thread local", "module __main__", "thread_local", ".buffer")
+derived_local = Locals()
+derived_local.buffer = plant("thread local of a class", "module __main__", "derived_local", ".buffer")
 
 
 registry = {"rows": [[plant("in a frame of our marks", "module __main__", "registry")]]}

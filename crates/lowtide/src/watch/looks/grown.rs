@@ -3,18 +3,22 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use lowtide_lint::feeds::Statement;
-use lowtide_model::{Grown, HolderGrown, MOST_HOLDERS, MOST_OBJECTS, MOST_SITES, ObjectGrown, PartGrown, Site, Sort};
+use lowtide_model::{Grown, HolderGrown, MOST_HOLDERS, MOST_OBJECTS, MOST_SITES, ObjectGrown, PartGrown, Role, Site, Sort};
 use lowtide_pyheap::memory::Memory;
 use lowtide_pyheap::torch::groups::Kind;
-use lowtide_pyheap::torch::{self, Tensor};
+use lowtide_pyheap::torch::{self, Storage, Tensor, Torch, dtype};
 use lowtide_pyheap::types::Kind as TypeKind;
 use lowtide_pyheap::visit::Ndarray;
 use lowtide_pyheap::{Budget, Census, HolderGrowth, ObjectId, Parent, Part, Path, Place, StepName, Summary};
 
-use crate::culprit::{self, Culprit, Sources, Standing, culprits, words};
+use crate::culprit::{self, Culprit, Seen, Sources, Standing, culprits, words};
 
 /// Objects that are less than this share of what a holder has more are not worth a line.
 const WORTH: f64 = 0.05;
+/// A kind of objects comes with each element where at least so many of these have one: some may lie below another holder.
+const MOST_OF_THEM: f64 = 0.5;
+/// Tensors that show less than one part in so many of their storages are small views.
+const SMALL_PART: u64 = 4;
 /// A shape is told where so many of a kind have it.
 const SHAPED: f64 = 0.9;
 
@@ -55,12 +59,13 @@ pub fn grown(
     budget: Option<&Budget>,
     before: &Before,
     seconds: f64,
+    role: Option<Role>,
 ) -> Grown {
     let mut growth = census.growth_since(&before.summary);
     growth.holders.truncate(MOST_HOLDERS);
     let added = added(census, memory, elsewhere, &growth.holders);
     let culprits = culprits(sources, census, memory, &growth.holders);
-    let holders = culprits.iter().zip(added).map(|(culprit, added)| holder(culprit, added, sources)).collect();
+    let holders = culprits.iter().zip(added).map(|(culprit, added)| holder(culprit, added, sources, role)).collect();
     let (mut total, mut parts) = (0, Vec::new());
     if let Some(budget) = budget.filter(|_| before.total > 0) {
         let unknown = memory.is_some_and(|memory| matches!(memory.torch, Err(torch::Error::Layout { .. })));
@@ -97,8 +102,8 @@ fn sort(part: Part) -> Sort {
     }
 }
 
-fn holder(culprit: &Culprit, added: Added, sources: &Sources) -> HolderGrown {
-    let Added { objects, elsewhere } = added;
+fn holder(culprit: &Culprit, added: Added, sources: &Sources, role: Option<Role>) -> HolderGrown {
+    let Added { objects, elsewhere, each, views } = added;
     let growth = &culprit.holder;
     let (file, line) = match &growth.path.root {
         Place::Module { file, .. } => (file.clone().unwrap_or_default(), None),
@@ -106,7 +111,8 @@ fn holder(culprit: &Culprit, added: Added, sources: &Sources) -> HolderGrown {
         _ => (String::new(), None),
     };
     let root = std::iter::once(growth.path.root.to_string());
-    let cause = culprit::cause(culprit, &objects).map_or_else(String::new, |cause| cause.id.to_owned());
+    let seen = Seen { objects: &objects, each: &each, views, role };
+    let cause = culprit::cause(culprit, &seen).map_or_else(String::new, |cause| cause.id.to_owned());
     let site = culprit.site.as_ref().and_then(|statement| site(statement, sources));
     HolderGrown {
         path: root.chain(growth.path.steps.iter().map(ToString::to_string)).collect(),
@@ -182,6 +188,50 @@ fn name(path: &Path) -> String {
 struct Added {
     objects: Vec<ObjectGrown>,
     elsewhere: i64,
+    /// Types of which each element has one and more: what holds the rest of it may be small itself.
+    each: Vec<String>,
+    /// Its tensors are small parts of storages that nobody else shows the rest of.
+    views: bool,
+}
+
+/// Objects of one sort: how many, their bytes, how many of each shape.
+type Kinds = HashMap<ObjectGrown, (i64, i64, HashMap<Vec<i64>, i64>)>;
+
+/// What was seen below one holder.
+#[derive(Default)]
+struct Below<'a> {
+    kinds: Kinds,
+    elsewhere: i64,
+    /// Bytes that the elements of its tensors take, and the storages that these lie in.
+    elements: u64,
+    storages: HashMap<u64, &'a Storage>,
+}
+
+impl<'a> Below<'a> {
+    fn take(&mut self, tensor: &Tensor, torch: &'a Torch) {
+        let each = dtype::size(tensor.dtype).unwrap_or(0);
+        self.elements = self.elements.saturating_add(tensor.elements.saturating_mul(each));
+        if let Some(storage) = torch.storage(tensor) {
+            self.storages.insert(storage.address, storage);
+        }
+    }
+
+    /// Whether most of what the storages have is seen by none of the tensors.
+    fn are_views(&self) -> bool {
+        let kept = self.storages.values().map(|storage| storage.bytes).fold(0, u64::saturating_add);
+        let all: i64 = self.kinds.values().map(|(_, size, _)| *size).fold(0, i64::saturating_add);
+        kept >= self.elements.saturating_mul(SMALL_PART) && kept as f64 >= WORTH * all as f64
+    }
+
+    /// Types of which there is one for each of so many elements.
+    fn with_each(&self, elements: u64) -> Vec<String> {
+        let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
+        for (object, (count, ..)) in &self.kinds {
+            *counts.entry(&object.kind).or_default() += count;
+        }
+        let enough = |count: &i64| elements > 0 && *count as f64 >= MOST_OF_THEM * elements as f64;
+        counts.into_iter().filter(|(_, count)| enough(count)).map(|(kind, _)| kind.to_owned()).collect()
+    }
 }
 
 /// For each holder, what was added to it.
@@ -194,29 +244,31 @@ fn added(census: &Census, memory: Option<&Memory>, elsewhere: &HashMap<ObjectId,
         .filter(|tensor| tensor.held)
         .filter_map(|tensor| Some((tensor.python?, tensor)))
         .collect();
-    let mut kinds: Vec<Kinds> = vec![HashMap::new(); holders.len()];
-    let mut apart = vec![0i64; holders.len()];
+    let mut all: Vec<Below> = holders.iter().map(|_| Below::default()).collect();
     for (id, holder) in census.objects().ids().zip(&below).filter_map(|(id, holder)| Some((id, (*holder)?))) {
-        let Some(kinds) = kinds.get_mut(usize::from(holder)) else { continue };
-        if let (Some(apart), Some(bytes)) = (apart.get_mut(usize::from(holder)), elsewhere.get(&id)) {
-            *apart = apart.saturating_add(i64::try_from(*bytes).unwrap_or(i64::MAX));
+        let Some(seen) = all.get_mut(usize::from(holder)) else { continue };
+        if let Some(bytes) = elsewhere.get(&id) {
+            seen.elsewhere = seen.elsewhere.saturating_add(i64::try_from(*bytes).unwrap_or(i64::MAX));
+        }
+        if let (Some(tensor), Some(torch)) = (tensors.get(&census.objects().address(id)), torch) {
+            seen.take(tensor, torch);
         }
         let (object, shape) = described(census, id, &tensors);
-        let sum = kinds.entry(object).or_default();
+        let sum = seen.kinds.entry(object).or_default();
         let size = i64::try_from(census.objects().size(id)).unwrap_or(i64::MAX);
         (sum.0, sum.1) = (sum.0 + 1, sum.1.saturating_add(size));
         *sum.2.entry(shape).or_default() += 1;
     }
-    let holders = kinds.into_iter().zip(apart).zip(holders);
-    holders.map(|((kinds, apart), holder)| largest(kinds, apart, holder.bytes)).collect()
+    all.into_iter().zip(holders).map(|(seen, holder)| largest(seen, holder)).collect()
 }
 
-type Kinds = HashMap<ObjectGrown, (i64, i64, HashMap<Vec<i64>, i64>)>;
-
 /// Those that make up most of what a holder has more. Where all that it holds was counted, it is taken in proportion.
-fn largest(kinds: Kinds, elsewhere: i64, bytes: i64) -> Added {
+fn largest(seen: Below, holder: &HolderGrowth) -> Added {
+    let more = holder.len.map_or(0, |(before, now)| now.saturating_sub(before));
+    let (each, views) = (seen.with_each(more), seen.are_views());
+    let Below { kinds, elsewhere, .. } = seen;
     let all: i64 = kinds.values().map(|(_, size, _)| *size).fold(0, i64::saturating_add);
-    let part = if all > 0 { (bytes as f64 / all as f64).clamp(0.0, 1.0) } else { 0.0 };
+    let part = if all > 0 { (holder.bytes as f64 / all as f64).clamp(0.0, 1.0) } else { 0.0 };
     let mut objects: Vec<ObjectGrown> = kinds
         .into_iter()
         .filter(|(_, (_, size, _))| *size as f64 >= WORTH * all as f64)
@@ -228,7 +280,7 @@ fn largest(kinds: Kinds, elsewhere: i64, bytes: i64) -> Added {
         .collect();
     objects.sort_by(|a, b| b.bytes_delta.cmp(&a.bytes_delta).then_with(|| a.kind.cmp(&b.kind)));
     objects.truncate(MOST_OBJECTS);
-    Added { objects, elsewhere: (elsewhere as f64 * part).round() as i64 }
+    Added { objects, elsewhere: (elsewhere as f64 * part).round() as i64, each, views }
 }
 
 /// What sort of object it is, and its shape.

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use lowtide_analyse::Suspicion;
 use lowtide_collect::Collector;
-use lowtide_model::{Answer, BudgetAt, Event, Look, MarkKind, Note, NoteKind, ProcId, Report, Request, Tick};
+use lowtide_model::{Answer, BudgetAt, Event, Look, MarkKind, Note, NoteKind, ProcId, Report, Request, Role, Tick};
 use lowtide_remote::{How, Meeting, Process, copying, fits, held, shorter};
 
 use super::clock::crowd;
@@ -68,6 +68,7 @@ pub struct Looks {
     sizes: HashMap<ProcId, u64>,
     tracked: HashMap<ProcId, u64>,
     pids: HashMap<ProcId, u32>,
+    roles: HashMap<ProcId, Role>,
     /// Set while a process is held still.
     holding: Arc<AtomicBool>,
     /// Processes that could not be copied.
@@ -114,6 +115,7 @@ impl Looks {
             sizes: HashMap::new(),
             tracked: HashMap::new(),
             pids: HashMap::new(),
+            roles: HashMap::new(),
             holding: Arc::default(),
             no_copies: Vec::new(),
             silent: Vec::new(),
@@ -154,7 +156,10 @@ impl Looks {
                 let anonymous = procs.iter().map(|sample| (sample.id, sample.anon)).collect();
                 self.peaks.measured(*t_s, &anonymous);
             }
-            Event::Process(process) => _ = self.pids.insert(process.id, process.pid),
+            Event::Process(process) => {
+                self.pids.insert(process.id, process.pid);
+                self.roles.insert(process.id, process.role);
+            }
             Event::Mark(mark) => {
                 self.peaks.marked(mark.id, mark.t_s, &mark.what);
                 if let Some(objects) = mark.facts.as_ref().and_then(|facts| facts.gc_objects) {
@@ -164,6 +169,7 @@ impl Looks {
             Event::Exit(exit) => {
                 self.tracked.remove(&exit.id);
                 self.pids.remove(&exit.id);
+                self.roles.remove(&exit.id);
                 self.peaks.gone(exit.id);
                 self.before.remove(&exit.id);
             }
@@ -363,7 +369,8 @@ impl Looks {
     fn start(&mut self, due: Due, process: Process, way: Way, room: u64, t_s: f64, copied: Option<u64>) -> Vec<Event> {
         let before = self.before.get(&due.id).filter(|_| !due.anew).map(|(before, first_s)| (Arc::clone(before), t_s - first_s));
         let only_budget = due.target.is_some();
-        let order = Order { process, way, room, before, only_budget, holding: Arc::clone(&self.holding) };
+        let role = self.roles.get(&due.id).copied();
+        let order = Order { process, way, room, before, role, only_budget, holding: Arc::clone(&self.holding) };
         let (tell, taken) = channel();
         let work = move || {
             let result = guarded(|| take::take(order));

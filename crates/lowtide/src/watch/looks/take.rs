@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lowtide_model::{BudgetAt, Grown, MOST_ON_DEVICES, OnDevice, PartOfBudget};
+use lowtide_model::{BudgetAt, Grown, MOST_ON_DEVICES, OnDevice, PartOfBudget, Role};
 use lowtide_pyheap::memory::Memory;
 use lowtide_pyheap::torch::{Error as TorchError, find};
 use lowtide_pyheap::{Budget, Census, Error, Part, Python, budget};
@@ -39,6 +39,8 @@ pub struct Order {
     pub room: u64,
     /// What it is compared with, and how many seconds ago that was.
     pub before: Option<(Arc<Before>, f64)>,
+    /// What the process is in the run.
+    pub role: Option<Role>,
     /// Nothing is told but what memory is for.
     pub only_budget: bool,
     /// Is set as long as the process is held.
@@ -109,7 +111,7 @@ fn give_back() {
 }
 
 fn look(order: Order) -> Result<Taken, Failed> {
-    let Order { process, way, room, before, only_budget, holding } = order;
+    let Order { process, way, room, before, role, only_budget, holding } = order;
     let budget = ((room.saturating_sub(OVERHEAD)) as f64 / OVER) as u64;
     let mut pause = Duration::ZERO;
     // It may end while it is looked into.
@@ -141,7 +143,7 @@ fn look(order: Order) -> Result<Taken, Failed> {
             cpu_s: thread_cpu_s(),
         });
     }
-    let told = told(&sources, census, memory, before, pause);
+    let told = told(&sources, census, memory, before, role, pause);
     Ok(Taken { cpu_s: thread_cpu_s(), ..told })
 }
 
@@ -231,6 +233,7 @@ fn told(
     mut census: Census,
     mut memory: Option<Memory>,
     before: Option<(Arc<Before>, f64)>,
+    role: Option<Role>,
     pause: Duration,
 ) -> Taken {
     let parts = memory.as_mut().map(|memory| parts(memory, &census));
@@ -249,7 +252,7 @@ fn told(
     let blind = unknown.or(hurried).map(str::to_owned);
     let (grown, before) = match before {
         Some((before, seconds)) => {
-            (Some(grown(sources, &census, memory.as_ref(), &elsewhere, parts.as_ref(), &before, seconds)), None)
+            (Some(grown(sources, &census, memory.as_ref(), &elsewhere, parts.as_ref(), &before, seconds, role)), None)
         }
         None => (None, Some(Arc::new(Before::of(&census, parts.as_ref(), memory.is_some())))),
     };
