@@ -42,9 +42,7 @@ pub enum Error {
         tried: String,
     },
     /// The collector ran at every attempt.
-    #[error(
-        "the garbage collector was running at each of {attempts} attempts, and its lists are in pieces meanwhile; try again later"
-    )]
+    #[error("the garbage collector was running at each of {attempts} attempts, and its lists are in pieces meanwhile")]
     Collecting {
         /// How often was tried.
         attempts: u32,

@@ -57,7 +57,7 @@ pub enum Error {
     },
     /// A thread did not stop in time.
     #[error(
-        "process {pid} did not stop within {} ms: thread {thread} is {state}; nothing was read and it goes on; try again later",
+        "process {pid} did not stop within {} ms: thread {thread} is {state}; nothing was read and it goes on",
         .waited.as_millis()
     )]
     Stubborn {
@@ -73,7 +73,7 @@ pub enum Error {
     /// The stop's time is over.
     #[error(
         "the stop of process {pid} has reached its limit of {} ms and the process goes on: what was not read by then is not \
-         read; allow a longer stop",
+         read",
         .budget.as_millis()
     )]
     TimeOver {

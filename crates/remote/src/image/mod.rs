@@ -38,7 +38,7 @@ pub struct Image {
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
     /// More was asked for than allowed.
-    #[error("more than {budget} bytes would have to be read; allow more, or look at a smaller process")]
+    #[error("more than {budget} bytes would have to be read, and there is room for no more")]
     Budget {
         /// How many bytes were allowed.
         budget: u64,

@@ -73,10 +73,15 @@ pub fn open(pid: u32) -> Result<Process, Failure> {
     Process::open(Path::new("/"), pid).map_err(|error| Failure::cannot(error.to_string()))
 }
 
+fn more_time(allowed: Duration) -> String {
+    format!("give it more time with --max-pause {}s", (allowed * 3).as_secs().max(1))
+}
+
 impl Look {
     /// Takes a look.
     pub fn take(process: &Process, max_pause: Option<Duration>, threads: usize) -> Result<Self, Failure> {
         let cannot = |error: &dyn std::error::Error| Failure::cannot(error.to_string());
+        let later = |error: &dyn std::error::Error| Failure::cannot(format!("{error}; try again later"));
         let image = process.image().map_err(|error| cannot(&error))?;
         let runtime = Python::runtime(process, &image).map_err(|error| cannot(&error))?;
         // Most of what can be wrong is seen without a stop.
@@ -99,7 +104,10 @@ impl Look {
         let mut torn = 0;
         let mut notes = Vec::new();
         for _ in 0..ATTEMPTS {
-            let stopped = process.stop(allowed).map_err(|error| cannot(&error))?;
+            let stopped = process.stop(allowed).map_err(|error| match error {
+                lowtide_remote::Error::Stubborn { .. } => later(&error),
+                _ => cannot(&error),
+            })?;
             let image = stopped.image().map_err(|error| cannot(&error))?.with_budget(room);
             let taken = Python::at(&image, runtime).and_then(|python| Census::take(image, python, threads));
             // The census keeps what it reads; this walk passes over the rest once and keeps nothing.
@@ -114,8 +122,10 @@ impl Look {
                     std::thread::sleep(BETWEEN);
                 }
                 Err(error @ Error::Cut(_)) => {
-                    let mend = format!("give it more time with --max-pause {}s", (allowed * 3).as_secs().max(1));
-                    return Err(Failure::cannot(format!("{error}; {mend}")));
+                    return Err(Failure::cannot(format!("{error}; {}", more_time(allowed))));
+                }
+                Err(error @ Error::Remote(lowtide_remote::Error::TimeOver { .. })) => {
+                    return Err(Failure::cannot(format!("{error}; {}", more_time(allowed))));
                 }
                 Err(error) => return Err(cannot(&error)),
                 Ok(census) => {
@@ -133,6 +143,11 @@ impl Look {
                     }
                     notes.extend(census.image().trouble().map(|trouble| format!("incomplete: {trouble}")));
                     let memory = memory.and_then(|memory| {
+                        let left_out = |why: lowtide_remote::Error| match why {
+                            lowtide_remote::Error::TimeOver { .. } => format!("{why}; {}", more_time(allowed)),
+                            _ => why.to_string(),
+                        };
+                        let memory = memory.map_err(left_out);
                         memory.map_err(|why| notes.push(format!("what memory is for is left out: {why}"))).ok()
                     });
                     let (pid, start_ticks) = (process.pid(), process.start_ticks());
@@ -140,7 +155,7 @@ impl Look {
                 }
             }
         }
-        Err(cannot(&Error::Collecting { attempts: ATTEMPTS }))
+        Err(later(&Error::Collecting { attempts: ATTEMPTS }))
     }
 
     /// Looks into a core file. What memory is for and tensors need the process itself.

@@ -50,17 +50,22 @@ impl Before {
     }
 }
 
-/// What grew since then. `elsewhere`: bytes of objects that are not in the process's own memory; `seconds`: how long ago that is.
-pub fn grown(
-    sources: &Sources,
-    census: &Census,
-    memory: Option<&Memory>,
-    elsewhere: &HashMap<ObjectId, u64>,
-    budget: Option<&Budget>,
-    before: &Before,
-    seconds: f64,
-    role: Option<Role>,
-) -> Grown {
+/// A look, with what is known of the process.
+#[derive(Clone, Copy)]
+pub struct Now<'a> {
+    pub sources: &'a Sources,
+    pub census: &'a Census,
+    pub memory: Option<&'a Memory>,
+    /// Bytes of objects that are not in the process's own memory.
+    pub elsewhere: &'a HashMap<ObjectId, u64>,
+    pub budget: Option<&'a Budget>,
+    /// What it is in the run.
+    pub role: Option<Role>,
+}
+
+/// What grew since then, so many seconds ago.
+pub fn grown(now: Now, before: &Before, seconds: f64) -> Grown {
+    let Now { sources, census, memory, elsewhere, budget, role } = now;
     let mut growth = census.growth_since(&before.summary);
     growth.holders.truncate(MOST_HOLDERS);
     let added = added(census, memory, elsewhere, &growth.holders);

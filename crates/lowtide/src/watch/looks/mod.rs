@@ -205,8 +205,12 @@ impl Looks {
                     self.state = State::Under { due, since_s, copied, taken };
                     Vec::new()
                 }
-                Err(_) => {
-                    let failed = Failed { why: "it broke off inside lowtide".to_owned(), pause: Duration::ZERO, for_good: true };
+                Err(gone) => {
+                    let why = match gone {
+                        TryRecvError::Empty => format!("it took more than {LOOK_S:.0} s, most of it after the process went on"),
+                        TryRecvError::Disconnected => "it broke off inside lowtide".to_owned(),
+                    };
+                    let failed = Failed { why, pause: Duration::ZERO, for_good: true };
                     self.ended(due, since_s, copied, Err(failed), &mut around)
                 }
             },
@@ -277,7 +281,11 @@ impl Looks {
             Err(error) => {
                 // What was put off until it was too late is told as that.
                 let put_off = self.plan.unlooked().map(|(_, _, why)| why);
-                return self.fail(&due, now_s, put_off.unwrap_or_else(|| Failed::new(&error.into(), Duration::ZERO).why));
+                return self.fail(
+                    &due,
+                    now_s,
+                    put_off.unwrap_or_else(|| Failed::new(&error.into(), due.pid, Duration::ZERO).why),
+                );
             }
         };
         let size = self.sizes.get(&due.id).copied().unwrap_or(0);

@@ -11,7 +11,8 @@ use lowtide_pyheap::torch::{Error as TorchError, find};
 use lowtide_pyheap::{Budget, Census, Error, Part, Python, budget};
 use lowtide_remote::{Copied, Image, Process};
 
-use super::grown::{Before, grown};
+use super::grown::{Before, Now, grown};
+use super::plan::SHARE;
 use crate::culprit::Sources;
 use crate::layouts;
 use crate::watch::clock::thread_cpu_s;
@@ -76,8 +77,8 @@ pub struct Failed {
 }
 
 impl Failed {
-    /// What came in the way, and what it cost.
-    pub fn new(error: &Error, pause: Duration) -> Self {
+    /// What came in the way of a look at a process, and what it cost.
+    pub fn new(error: &Error, pid: u32, pause: Duration) -> Self {
         use lowtide_remote::Error as Remote;
         let passes = match error {
             Error::Collecting { .. } | Error::Torn { .. } | Error::Cut(_) => true,
@@ -88,7 +89,18 @@ impl Failed {
             error,
             Error::Remote(Remote::Gone { .. } | Remote::Reused { .. } | Remote::Zombie { .. } | Remote::NoMemory { .. })
         );
-        let why = if ended { "it ended before it could be looked into (again)".to_owned() } else { error.to_string() };
+        let by_hand = format!("`lowtide heap {pid} --diff 30s` looks while it runs");
+        let why = match error {
+            _ if ended => "it ended before it could be looked into (again)".to_owned(),
+            // A look of `run` has no option for its time: it has a share of the run's.
+            Error::Cut(_) | Error::Remote(Remote::TimeOver { .. }) => format!(
+                "{error}; looks hold a run up for no more than {:.0} % of the time that it is watched, so that a longer run allows \
+                 longer ones, and {by_hand}, for as long as --max-pause allows",
+                100.0 * SHARE
+            ),
+            Error::Collecting { .. } | Error::Remote(Remote::Stubborn { .. }) => format!("{error}; {by_hand}"),
+            _ => error.to_string(),
+        };
         Self { why, pause, for_good: !passes }
     }
 }
@@ -113,15 +125,15 @@ fn give_back() {
 fn look(order: Order) -> Result<Taken, Failed> {
     let Order { process, way, room, before, role, only_budget, holding } = order;
     let budget = ((room.saturating_sub(OVERHEAD)) as f64 / OVER) as u64;
-    let mut pause = Duration::ZERO;
+    let (pid, mut pause) = (process.pid(), Duration::ZERO);
     // It may end while it is looked into.
     let sources = Sources::of(&process);
     let (census, memory) = match way {
         Way::Stop(allowed) => {
             let hold = Hold(holding);
-            stopped(&process, allowed, budget, &mut pause, &hold).map_err(|error| Failed::new(&error, pause))?
+            stopped(&process, allowed, budget, &mut pause, &hold).map_err(|error| Failed::new(&error, pid, pause))?
         }
-        Way::Copy(copy) => copied(&copy, budget).map_err(|error| Failed::new(&error, Duration::ZERO))?,
+        Way::Copy(copy) => copied(&copy, budget).map_err(|error| Failed::new(&error, pid, Duration::ZERO))?,
     };
     // The one before tells what tensors have, and this one has to, to be compared with it: it needs more time.
     if memory.is_none() && before.as_ref().is_some_and(|(before, _)| before.is_of(&census) && before.has_tensors()) {
@@ -252,7 +264,9 @@ fn told(
     let blind = unknown.or(hurried).map(str::to_owned);
     let (grown, before) = match before {
         Some((before, seconds)) => {
-            (Some(grown(sources, &census, memory.as_ref(), &elsewhere, parts.as_ref(), &before, seconds, role)), None)
+            let (memory, budget) = (memory.as_ref(), parts.as_ref());
+            let now = Now { sources, census: &census, memory, elsewhere: &elsewhere, budget, role };
+            (Some(grown(now, &before, seconds)), None)
         }
         None => (None, Some(Arc::new(Before::of(&census, parts.as_ref(), memory.is_some())))),
     };
@@ -275,6 +289,30 @@ pub fn room(pid: u32) -> Option<u64> {
     let root = Path::new("/");
     let (ours, its) = (lowtide_collect::room(root, std::process::id()), lowtide_collect::room(root, pid));
     ours.into_iter().chain(its).min()
+}
+
+#[cfg(test)]
+mod words {
+    use super::*;
+
+    /// `run` has options of its own: what is told there names none that it lacks.
+    #[test]
+    fn what_came_in_the_way_says_what_to_do() {
+        let budget = Duration::from_millis(753);
+        let over = || lowtide_remote::Error::TimeOver { pid: 7, budget };
+        let state = "in a driver".to_owned();
+        for error in [
+            Error::Cut(over().to_string()),
+            over().into(),
+            Error::Collecting { attempts: 20 },
+            lowtide_remote::Error::Stubborn { pid: 7, thread: 8, state, waited: budget }.into(),
+        ] {
+            let failed = Failed::new(&error, 7, budget);
+            assert!(!failed.for_good && failed.why.contains("`lowtide heap 7 --diff 30s`"), "{}", failed.why);
+            let by_time = failed.why.contains("753 ms and the process goes on");
+            assert_eq!(failed.why.contains("2 % of the time that it is watched"), by_time, "{}", failed.why);
+        }
+    }
 }
 
 #[cfg(all(test, target_env = "gnu"))]
