@@ -3,8 +3,11 @@
 use crate::kept::{Sort, never_repeats, sort};
 use crate::words::{code, function};
 use crate::{Cause, Container, Fix, Language, Live, Severity};
-use lowtide_lint::check::{Check, Hit};
-use lowtide_lint::feeds::Kind;
+use lowtide_lint::ask::last_name;
+use lowtide_lint::check::{Check, Confidence, Hit, Put};
+use lowtide_lint::feeds::{Bound as Limit, Kind};
+use lowtide_lint::model::{Expr, ScopeId, ScopeKind, Stmt};
+use lowtide_lint::program::FileId;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -53,6 +56,68 @@ fn rule(check: &Check) -> Vec<Hit> {
                 function(check, put.file, put.scope),
                 code(check, put.file, key)
             )));
+        }
+    }
+    hits.extend(never_cleared(check));
+    hits
+}
+
+/// A method that does nothing but empty things, that no framework calls and nothing in the program mentions.
+fn is_uncalled(check: &Check, file: FileId, function: ScopeId) -> bool {
+    let model = check.flow.models.of(file);
+    let name = model.scope(function).name();
+    let ScopeKind::Function(definition) = model.scope(function).kind else { return false };
+    let empties = |stmt: &Stmt| match stmt {
+        Stmt::Expr(each) => match &*each.value {
+            Expr::Call(call) => matches!(last_name(&call.func), Some("clear" | "cache_clear" | "collect" | "empty_cache")),
+            value => value.is_string_literal_expr(),
+        },
+        Stmt::Assign(each) => match &*each.value {
+            Expr::List(list) => list.elts.is_empty(),
+            Expr::Dict(dict) => dict.items.is_empty(),
+            Expr::Call(call) => call.arguments.is_empty(),
+            value => value.is_none_literal_expr() || value.is_number_literal_expr(),
+        },
+        _ => false,
+    };
+    !name.starts_with("on_")
+        && !check.is_each_round(file, function)
+        && definition.body.iter().all(empties)
+        && !check.flow.models.iter().any(|(_, model)| model.attributes.contains(name))
+}
+
+/// A cache that a method empties which nothing in the program calls: `clear_cache()` of a model. A hint, since others may call it.
+fn never_cleared(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files() {
+        for put in check.puts(file, model) {
+            let Put { scope, block, container, .. } = put;
+            let added = put.key.is_none_or(|key| never_repeats(check, &put, key));
+            if !container.is_attribute_expr() || !added || !check.runs_with_training(file, scope, block) {
+                continue;
+            }
+            let emptied = check.containers.taken_out(file, scope, container).into_iter().filter_map(|(of, scope, _)| {
+                let model = check.flow.models.of(of);
+                let function = model.function_of(scope)?;
+                (model.scope(function).name() != "__init__").then_some((of, function))
+            });
+            let emptied: Vec<(FileId, ScopeId)> = emptied.collect();
+            if emptied.is_empty() || !emptied.iter().all(|(of, function)| is_uncalled(check, *of, *function)) {
+                continue;
+            }
+            let first = emptied.first().map_or("", |(of, function)| check.flow.models.of(*of).scope(*function).name());
+            let large = !matches!(sort(check, &put), Sort::Small | Sort::Other);
+            if large
+                && check.lasts(file, scope, block, container)
+                && matches!(check.firm_bound(&put), None | Some(Limit::Emptied(_)))
+            {
+                hits.push(
+                    Hit::new(file, put.offset).with(Confidence::Low).saying(format!(
+                        "{} is emptied by `{first}` alone, which nothing here calls",
+                        code(check, file, container)
+                    )),
+                );
+            }
         }
     }
     hits
