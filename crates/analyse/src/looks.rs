@@ -39,8 +39,8 @@ pub struct Looks {
     /// What PyTorch's allocator gave out more by its history, by process and device, and how long telling it held the process up,
     /// microseconds.
     allocated: BTreeMap<(ProcId, u32), (AllocatedGrown, u64)>,
-    /// What lay on devices of each process, by the newest look that told it, and when that was, seconds.
-    devices: BTreeMap<ProcId, (f64, Vec<OnDevice>)>,
+    /// What lay on devices of each process, by phase: by the newest look at a low tide, else by the one that found most.
+    devices: BTreeMap<ProcId, BTreeMap<String, Vec<OnDevice>>>,
     /// What memory was for, by process and phase: the newest of low tides, else that with the most.
     budgets: BTreeMap<(ProcId, String), (f64, BudgetAt)>,
     /// The newest of all of them, in the order of time: at most [`MOMENTS`].
@@ -70,7 +70,12 @@ impl Looks {
             self.stops_ms.push(look.pause_us as f64 / 1e3);
         }
         if !look.devices.is_empty() {
-            self.devices.insert(look.id, (look.t_s, look.devices.clone()));
+            let phase = look.budget.as_ref().map_or("", |budget| budget.phase.as_str());
+            let phases = self.devices.entry(look.id).or_default();
+            let total = |parts: &[OnDevice]| parts.iter().map(|part| part.bytes).fold(0, u64::saturating_add);
+            if phase.is_empty() || phases.get(phase).is_none_or(|known| total(known) < total(&look.devices)) {
+                phases.insert(phase.to_owned(), look.devices.clone());
+            }
         }
         if let Some(budget) = &look.budget {
             if self.moments.len() == MOMENTS {
@@ -90,9 +95,10 @@ impl Looks {
         }
     }
 
-    /// What lay on devices of a process when it was last looked into, and when that was, seconds.
-    pub fn on_devices(&self, process: ProcId) -> Option<(f64, &[OnDevice])> {
-        self.devices.get(&process).map(|(t_s, parts)| (*t_s, parts.as_slice()))
+    /// What lay on devices of a process near the peak of a phase, or at a low tide, where `phase` is empty; `None` where it was not
+    /// looked into there.
+    pub fn on_devices(&self, process: ProcId, phase: &str) -> Option<&[OnDevice]> {
+        Some(self.devices.get(&process)?.get(phase)?.as_slice())
     }
 
     /// What memory was for when it was looked into, a row for each moment; those at low tides before peaks of phases.

@@ -1,6 +1,6 @@
 //! A frame: a line of what is watched, the view, a line of keys.
 
-use lowtide_model::{Bytes, Finding, Kind, Rate, Seconds, Verdict};
+use lowtide_model::{Bytes, Finding, GpuReport, Kind, Rate, Seconds, Verdict};
 use lowtide_report::{Part, TextOptions, beginning, part, short};
 use ratatui::Frame;
 use ratatui::Terminal;
@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Clear, Paragraph};
 
 use crate::board::{Board, Status, View};
-use crate::curve;
+use crate::{curve, uses};
 
 const HELP: &str = "\
 1 to 7        the views: overview, roles, kinds of memory, objects,
@@ -253,6 +253,9 @@ fn kinds(frame: &mut Frame, area: Rect, board: &Board) {
     }
 }
 
+/// Processes of a card that are told of beside its curve.
+const HOLDERS: usize = 3;
+
 fn gpu(frame: &mut Frame, area: Rect, board: &Board) {
     let cards = &board.curves.cards;
     let Some((card, total)) = cards.get(board.scroll.min(cards.len().saturating_sub(1))) else {
@@ -275,6 +278,9 @@ fn gpu(frame: &mut Frame, area: Rect, board: &Board) {
             .take(4)
             .map(|finding| beginning(&finding.text, usize::from(area.width))),
     );
+    let of_card = |gpu: &&GpuReport| card.label.split(' ').next() == Some(gpu.resource.as_str());
+    let holders = board.report.gpus.iter().filter(of_card).flat_map(|gpu| &gpu.processes).take(HOLDERS);
+    lines.extend(holders.flat_map(uses::lines).map(|line| beginning(&line, usize::from(area.width))));
     let told = u16::try_from(lines.len()).unwrap_or(5);
     let [top, rest] = Layout::vertical([Constraint::Length(told), Constraint::Fill(1)]).areas(area);
     frame.render_widget(Paragraph::new(Text::from(lines.join("\n"))), top);

@@ -10,6 +10,7 @@ mod board;
 mod curve;
 mod draw;
 mod screen;
+mod uses;
 
 pub use board::{Board, Status, View};
 pub use draw::{draw, plain};

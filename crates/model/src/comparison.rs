@@ -70,6 +70,8 @@ pub struct ComparedRow {
     pub role: Option<String>,
     /// In which phase; `None` for the whole run. Of a budget: near whose peak; `None` at rest.
     pub phase: Option<String>,
+    /// Of a budget: of which card (`gpu0`); `None` for RAM.
+    pub resource: Option<String>,
     /// Of a budget: which part of it (`parameters`, `batches in DataLoaders`), or `all`.
     pub part: Option<String>,
     /// Before; `None` where it could not be told.
@@ -84,12 +86,18 @@ pub struct ComparedRow {
     pub smallest_seen: Option<f64>,
 }
 
-/// When it is that a row of the budget is about: `trainer at rest`, `trainer near the peak of train`. `role`: by the schema's
-/// names; `phase`: near whose peak, `None` at rest.
+/// When it is that a row of the budget is about: `trainer at rest`, `trainer near the peak of train`, `trainer on gpu0 at the peak of
+/// train`. `role`: by the schema's names; `phase`: near whose peak, `None` at rest.
 #[must_use]
-pub fn budget_moment(role: &str, phase: Option<&str>) -> String {
+pub fn budget_moment(role: &str, resource: Option<&str>, phase: Option<&str>) -> String {
     let role = role.replace('_', " ");
-    phase.map_or_else(|| format!("{role} at rest"), |phase| format!("{role} near the peak of {phase}"))
+    match (resource, phase) {
+        (None, None) => format!("{role} at rest"),
+        (None, Some(phase)) => format!("{role} near the peak of {phase}"),
+        // What is at rest on a card is told at the end of a step.
+        (Some(resource), None) => format!("{role} on {resource} at rest"),
+        (Some(resource), Some(phase)) => format!("{role} on {resource} at the peak of {phase}"),
+    }
 }
 
 /// One of the runs.

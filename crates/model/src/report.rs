@@ -454,6 +454,22 @@ pub struct GpuHolder {
     /// What it is for; empty where neither objects nor the allocator tell.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub budget: Vec<GpuPart>,
+    /// The most that it needed in each phase, and for what; empty where no phase is known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<GpuPhase>,
+}
+
+/// The most tensors that a process had on a GPU at one time in a phase.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GpuPhase {
+    /// The phase: `train`, `validation`.
+    pub phase: String,
+    /// Their bytes.
+    pub peak_bytes: u64,
+    /// It may have been more: PyTorch counts its most over all phases, and another one had as much.
+    pub at_least: bool,
+    /// What they were for; together they are the peak.
+    pub parts: Vec<GpuPart>,
 }
 
 /// A part of what a process has on a GPU. All parts but those of the peak add up to what it has.

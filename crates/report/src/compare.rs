@@ -148,7 +148,7 @@ fn name(row: &ComparedRow) -> String {
 }
 
 fn moment(row: &ComparedRow) -> String {
-    budget_moment(row.role.as_deref().unwrap_or_default(), row.phase.as_deref())
+    budget_moment(row.role.as_deref().unwrap_or_default(), row.resource.as_deref(), row.phase.as_deref())
 }
 
 fn budget_part(row: &ComparedRow) -> String {

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use lowtide_model::{BudgetAt, Bytes, ComparedRow, ProcId, Quantity, Role, Unit, budget_moment};
 
+use super::cards;
 use super::estimate::{Estimate, ROW, Side};
 use super::facts::Facts;
 use super::rows::{Compared, Usual};
@@ -30,7 +31,7 @@ pub(super) struct Budget {
 }
 
 /// The name of the row that has all parts together.
-const ALL: &str = "all";
+pub(super) const ALL: &str = "all";
 /// The most parts that the sentence names of a moment.
 const NAMED: usize = 3;
 /// Looks whose places in their runs differ by more than this share came at different times.
@@ -39,32 +40,39 @@ const ALIKE: f64 = 0.1;
 const MIB: f64 = 1024.0 * 1024.0;
 /// What two looks into two runs of one program differ by: see [`Usual`]. More than a floor does: an allocator's free memory lies now
 /// in this part of a heap, now in that, and a batch is there or not.
-const USUAL: Usual = Usual { share: 0.03, amount: 3.0 * MIB, least: (0.01, 4.0 * MIB) };
+pub(super) const USUAL: Usual = Usual { share: 0.03, amount: 3.0 * MIB, least: (0.01, 4.0 * MIB) };
 
 /// Holds the budgets against each other. `growth`: of the whole tree.
 pub(super) fn of(sides: [&[Facts]; 2], growth: &Compared) -> Budget {
     let known = sides.map(|side| side.iter().any(|run| !run.told.is_empty()));
-    if known != [true, true] {
-        let notes = match known {
-            [true, false] => vec![one_side("before")],
-            [false, true] => vec![one_side("after")],
-            _ => Vec::new(),
-        };
-        return Budget { notes, ..Budget::default() };
-    }
     let by_step = growth.unit == Unit::BytesPerStep;
-    let (mut rows, mut notes, mut said) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut rows, mut said) = (Vec::new(), Vec::new());
+    let mut notes = match known {
+        [true, false] => vec![one_side("before")],
+        [false, true] => vec![one_side("after")],
+        _ => Vec::new(),
+    };
     for key in keys(sides) {
         let Some(moment) = Moment::of(sides, &key, by_step, growth) else { continue };
         let told = moment.rows(&key);
         notes.extend(moment.apart(&key, by_step));
-        said.extend(sentence(&key, &told).map(|(size, text)| (key.1.is_some(), size, text)));
+        said.extend(sentence(self::moment(&key), &told).map(|(size, text)| (key.1.is_some(), size, text)));
         rows.extend(told);
     }
-    // At rest first; of phases the one in which most changed.
-    said.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
-    said.dedup_by_key(|(peak, ..)| *peak);
-    let text = said.into_iter().map(|(_, _, text)| text).collect::<Vec<_>>().join("; ");
+    let in_ram = said.len();
+    for ((resource, role, phase), told) in cards::of(sides, by_step) {
+        let moment = budget_moment(role.schema_name(), Some(&resource), phase.as_deref());
+        said.extend(sentence(moment, &told).map(|(size, text)| (phase.is_some(), size, text)));
+        rows.extend(told);
+    }
+    // At rest first; of phases the one in which most changed; RAM, then cards.
+    let on_cards = said.split_off(in_ram);
+    let text = |mut said: Vec<(bool, f64, String)>| {
+        said.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        said.dedup_by_key(|(peak, ..)| *peak);
+        said.into_iter().map(|(_, _, text)| text)
+    };
+    let text = text(said).chain(text(on_cards)).collect::<Vec<_>>().join("; ");
     let none = "no part of what memory is for is known to differ".to_owned();
     let sentence = (!rows.is_empty()).then_some(if text.is_empty() { none } else { text });
     Budget { rows, sentence, notes }
@@ -204,7 +212,7 @@ fn around_line(points: &[(f64, f64)]) -> f64 {
 }
 
 /// What differs most at this moment, and by how much in all.
-fn sentence(key: &Key, rows: &[ComparedRow]) -> Option<(f64, String)> {
+fn sentence(moment: String, rows: &[ComparedRow]) -> Option<(f64, String)> {
     let change = |row: &ComparedRow| row.difference.map_or(0.0, |difference| difference.value);
     let mut differ: Vec<&ComparedRow> =
         rows.iter().filter(|row| row.differs == Some(true) && row.part.as_deref() != Some(ALL)).collect();
@@ -219,9 +227,9 @@ fn sentence(key: &Key, rows: &[ComparedRow]) -> Option<(f64, String)> {
         })
         .collect();
     let size = differ.iter().map(|row| change(row).abs()).sum();
-    (!named.is_empty()).then(|| (size, format!("{}: {}", moment(key), named.join(", "))))
+    (!named.is_empty()).then(|| (size, format!("{moment}: {}", named.join(", "))))
 }
 
 fn moment((role, phase): &Key) -> String {
-    budget_moment(role.schema_name(), phase.as_deref())
+    budget_moment(role.schema_name(), None, phase.as_deref())
 }

@@ -138,6 +138,11 @@ impl Facts {
         at.checked_sub(1).and_then(|at| self.steps.get(at)).map_or(0.0, |window| window.last)
     }
 
+    /// How far it went, likewise.
+    pub(super) fn end(&self, by_step: bool) -> f64 {
+        self.far(self.last_s, by_step)
+    }
+
     /// Seconds a step up to a time, with the interval that a line through the steps has: a stall that lasts is no noise of
     /// single steps. The first tenth is left out: it holds the set-up.
     pub(super) fn step_time(&self, until_s: f64) -> Option<Estimate> {

@@ -7,6 +7,7 @@
 //! what memory is for is compared, too (`budget`).
 
 mod budget;
+mod cards;
 mod estimate;
 mod facts;
 mod notes;

@@ -64,6 +64,7 @@ impl Compared {
             unit: self.unit,
             role: role.map(|role| role.schema_name().to_owned()),
             phase: phase.map(str::to_owned),
+            resource: None,
             part: None,
             before: self.before.map(|side| side.measured()),
             after: self.after.map(|side| side.measured()),

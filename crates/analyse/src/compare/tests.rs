@@ -1,6 +1,6 @@
 use lowtide_model::{
-    BudgetAt, Change, ComparedRow, Event, Look, Mark, MarkKind, Mode, PartOfBudget, ProcId, ProcSample, Process, Quantity, Role,
-    RunInfo, Scope, ScopeMark, Signal, Tick,
+    BudgetAt, Change, ComparedRow, DeviceFacts, Event, InnerFacts, Look, Mark, MarkKind, Mode, OnDevice, PartOfBudget, ProcId,
+    ProcSample, Process, Quantity, Role, RunInfo, Scope, ScopeMark, Signal, Tick,
 };
 
 use super::*;
@@ -292,6 +292,78 @@ fn what_memory_is_for_is_compared_by_part() {
     assert_eq!(part(&comparison, "all").differs, Some(true));
     let said = comparison.budget.expect("a sentence");
     assert_eq!(said, "trainer at rest: 130 MiB less for caches");
+}
+
+/// The facts of a run that has so many MiB of tensors on a card, and in each training so many more for a while; of the tensors a look
+/// finds so many MiB of optimizer state, where there was one.
+fn on_card(allocated: u64, more: u64, state: Option<u64>) -> Facts {
+    let device = |peak: u64| {
+        let bytes = |mib: u64| mib << 20;
+        let now = DeviceFacts { allocated: bytes(allocated), reserved: bytes(400), peak: bytes(peak), ..DeviceFacts::default() };
+        Some(InnerFacts { devices: vec![now], ..InnerFacts::default() })
+    };
+    let mut events = Program { validates: true, ..HEALTHY }.events();
+    let mut peak = allocated;
+    for event in &mut events {
+        if let Event::Mark(mark) = event {
+            mark.facts = device(peak);
+            peak = allocated + more;
+        }
+    }
+    if let Some(state) = state {
+        let part = |name: &str, mib: u64| OnDevice { device: "cuda:0".to_owned(), name: name.to_owned(), bytes: mib << 20 };
+        let look = Look {
+            t_s: 100.0,
+            id: ProcId(0),
+            copied: false,
+            pause_us: 1000,
+            objects: 10,
+            grown: None,
+            budget: None,
+            allocated: Vec::new(),
+            devices: vec![part("parameters", 50), part("optimizer state", state)],
+        };
+        events.push(Event::Look(look));
+    }
+    let mut run = Analyser::new();
+    events.iter().for_each(|event| run.push(event));
+    Facts::of(&run, run.report(), "made-up")
+}
+
+fn on_gpu<'a>(comparison: &'a Comparison, phase: Option<&str>, name: &str) -> Option<&'a ComparedRow> {
+    let of_card = comparison.rows.iter().filter(|row| row.resource.as_deref() == Some("gpu0") && row.phase.as_deref() == phase);
+    let named = |row: &&ComparedRow| row.part.as_deref().is_some_and(|part| part.starts_with(name));
+    of_card.filter(|row| row.quantity == Quantity::Budget).find(named)
+}
+
+#[test]
+fn what_a_card_is_used_for_is_compared_by_part_at_rest_and_at_the_peak_of_a_phase() {
+    let comparison = compare(&[on_card(200, 100, Some(100))], &[on_card(150, 60, Some(50))]);
+    let differs = |phase, name| on_gpu(&comparison, phase, name).map(|row| row.differs);
+    assert_eq!((differs(None, "optimizer state"), differs(None, "parameters")), (Some(Some(true)), Some(Some(false))));
+    assert_eq!(differs(None, "all"), Some(Some(false)), "the allocator holds as much");
+    assert_eq!(differs(Some("train"), "all"), Some(Some(true)), "{:#?}", comparison.rows);
+    assert_eq!(differs(Some("train"), "activations"), Some(Some(true)));
+    assert_eq!(differs(Some("validation"), "all"), None, "it is not known on either side");
+    let said = comparison.budget.expect("a sentence");
+    assert!(
+        said.contains(
+            "trainer on gpu0 at rest: 50 MiB less for optimizer state, 50 MiB more for free, kept by the allocator (cache);"
+        ),
+        "{said}"
+    );
+    assert!(
+        said.contains("trainer on gpu0 at the peak of train: 50 MiB less for optimizer state, 40 MiB less for activations"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_only_one_side_was_looked_into_for_is_no_difference() {
+    let comparison = compare(&[on_card(200, 100, Some(100))], &[on_card(200, 100, None)]);
+    assert_eq!(on_gpu(&comparison, None, "tensors that live").map(|row| row.differs), Some(Some(false)));
+    assert!(on_gpu(&comparison, None, "optimizer state").is_none(), "{:#?}", comparison.rows);
+    assert!(comparison.rows.iter().all(|row| row.resource.is_none() || row.differs != Some(true)), "{:#?}", comparison.rows);
 }
 
 #[test]

@@ -258,25 +258,27 @@ fn stopped(run: &Analyser, v: &Verdict) -> Option<Finding> {
 
 /// A phase other than training that raises the peak.
 fn raised(run: &Analyser, process: ProcId, device: u32, inner: &Inner) -> Option<Finding> {
-    let (phase, bytes) = inner.raised.iter().filter(|(name, _)| *name != "train").max_by_key(|(_, bytes)| **bytes)?;
-    let (height, peak) = (*bytes as f64, inner.peak.peak());
+    let phases = inner.phases.all();
+    let other = phases.iter().filter(|(name, _)| **name != "train");
+    let (phase, bytes) = other.map(|(name, peak)| (name, peak.raised)).max_by_key(|(_, bytes)| *bytes)?;
+    let (height, peak) = (bytes as f64, inner.peak.peak());
     // What raises the peak first is simply what comes first.
-    let trained = inner.raised.contains_key("train") || run.marks().of(process).is_some_and(|line| line.steps() > 0);
+    let trained = phases.contains_key("train") || run.marks().of(process).is_some_and(|line| line.steps() > 0);
     if !trained || height < WORTH_A_LINE.max(WORTH_A_SHARE * peak) {
         return None;
     }
     let resource = run.gpus().resource_of(process, device);
     let text = format!(
         "{phase} needs {} more of {resource} than anything before it, {} in all: harmless while there is room for it",
-        Bytes(*bytes),
+        Bytes(bytes),
         Bytes(peak as u64)
     );
     let mut finding = Finding::new(Class::Spikes, &resource, text);
     finding.kind = Some(Kind::GpuAllocated);
-    finding.bytes = Some(*bytes);
-    finding.phase = Some(phase.clone());
+    finding.bytes = Some(bytes);
+    finding.phase = Some((*phase).to_owned());
     finding.process = reference(run, Some(process));
-    if phase == "validation" || phase == "test" {
+    if matches!(*phase, "validation" | "test") {
         finding.fix = Some(
             "run it under torch.no_grad() or torch.inference_mode(): without, every output keeps what its gradient would need; else \
              take smaller batches for it"

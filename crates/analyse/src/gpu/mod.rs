@@ -7,6 +7,7 @@
 mod budget;
 mod findings;
 mod judge;
+mod phases;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -15,16 +16,16 @@ use std::collections::BTreeMap;
 
 use lowtide_model::{DeviceFacts, Gpu, GpuId, GpuSample, GpuUser, GpuUserId, LimitReport, Mark, MarkKind, ProcId, Scope, Tick};
 
+pub use budget::{coarse, is_looked_into};
 pub use findings::{findings, hypothesis, verdict};
 pub use judge::{Verdict, all, growing_process};
 pub use rows::rows;
 
+use self::phases::Phases;
 use crate::pyramid::Pyramid;
 
 /// The most cards, users and devices that are kept.
 const MOST: usize = 1024;
-/// The most phases of a process.
-const MOST_PHASES: usize = 16;
 
 /// A card and what is used of it.
 #[derive(Debug)]
@@ -69,10 +70,8 @@ pub struct Inner {
     pub last: DeviceFacts,
     /// When that was, seconds.
     pub last_s: f64,
-    /// By how much each phase raised the peak, the most at one time.
-    pub raised: BTreeMap<String, u64>,
-    /// The phase that is on, and the peak when it began.
-    phase: Option<(String, u64)>,
+    /// The most that was allocated in each phase.
+    pub phases: Phases,
 }
 
 /// All GPUs of a run.
@@ -159,6 +158,17 @@ impl Gpus {
 
     /// What a process says of its allocator.
     pub fn mark(&mut self, mark: &Mark) {
+        let devices = mark.facts.iter().map(|facts| facts.devices.len()).sum::<usize>();
+        let next = match &mark.what {
+            MarkKind::Begin(begun) if begun.scope == Scope::Phase => Some(Some(begun.name.as_str())),
+            MarkKind::End(Scope::Phase) => Some(None),
+            _ => None,
+        };
+        // Facts are not taken at every mark.
+        if let Some(next) = next.filter(|_| devices == 0) {
+            let of_process = self.inner.range_mut((mark.id, 0)..=(mark.id, u32::MAX));
+            of_process.for_each(|(_, inner)| inner.phases.turn(next));
+        }
         for device in mark.facts.iter().flat_map(|facts| &facts.devices) {
             let key = (mark.id, device.index);
             if self.inner.len() >= MOST && !self.inner.contains_key(&key) {
@@ -244,21 +254,10 @@ impl Inner {
             }
         }
         match &mark.what {
-            MarkKind::Begin(begun) if begun.scope == Scope::Phase => {
-                self.leave_phase(now.peak);
-                self.phase = Some((begun.name.clone(), now.peak));
-            }
-            MarkKind::End(Scope::Phase) => self.leave_phase(now.peak),
-            _ => {}
+            MarkKind::Begin(begun) if begun.scope == Scope::Phase => self.phases.begin(&begun.name, &now),
+            MarkKind::End(Scope::Phase) => self.phases.end(&now),
+            _ => self.phases.push(&now),
         }
         (self.last, self.last_s) = (now, t_s);
-    }
-
-    fn leave_phase(&mut self, peak: u64) {
-        let Some((name, before)) = self.phase.take() else { return };
-        if self.raised.len() < MOST_PHASES || self.raised.contains_key(&name) {
-            let most = self.raised.entry(name).or_default();
-            *most = (*most).max(peak.saturating_sub(before));
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use lowtide_model::{GpuHolder, GpuReport, ProcId};
 
-use super::budget::budget;
+use super::budget::{budget, phases};
 use super::{Card, Inner, User};
 use crate::analyser::Analyser;
 
@@ -97,6 +97,8 @@ fn inside(run: &Analyser, (process, device): (ProcId, u32), holder: &mut GpuHold
     holder.pinned_host_bytes = last.pinned;
     holder.retries = last.retries;
     holder.failures = last.ooms;
-    let objects = run.looks().on_devices(process).map_or(&[][..], |(_, parts)| parts);
-    holder.budget = budget(device, inner, holder.used_bytes, objects);
+    let looks = run.looks();
+    let at_rest = looks.on_devices(process, "").unwrap_or_default();
+    holder.budget = budget(device, inner, holder.used_bytes, at_rest);
+    holder.phases = phases(device, inner, |phase| looks.on_devices(process, phase).unwrap_or(at_rest));
 }

@@ -10,7 +10,7 @@ import time
 import torch
 
 MIB = 1 << 20
-CONTEXT, TEMPORARY, FRAGMENTS = 400 * MIB, 96 * MIB, 8 * MIB
+CONTEXT, TEMPORARY, VALIDATION, FRAGMENTS = 400 * MIB, 96 * MIB, 160 * MIB, 8 * MIB
 
 
 def fake(*shape):
@@ -47,8 +47,8 @@ class Cuda:
     def live(self):
         return sum(tensor.nbytes for tensor in [self.net.weight, self.net.weight.grad, self.net.mean, *self.kept])
 
-    def stepped(self, control):
-        self.peak = self.live() + TEMPORARY
+    def needed(self, control, temporary):
+        self.peak = max(self.peak, self.live() + temporary)
         self.reserved = max(self.reserved, -(-(self.peak + FRAGMENTS) // (20 * MIB)) * 20 * MIB)
         with open(control + ".draft", "w") as file:
             file.write(f"driver 550.54\ncard 0 total={16 << 30} name=Fake_H100\n")
@@ -80,15 +80,24 @@ def main(control, seconds):
     with mode, torch.no_grad():
         net = Net()
     torch.cuda = Cuda(net, kept)
-    end = time.monotonic() + seconds
+    end, steps = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         optimizer.zero_grad()
         on_cpu(torch.randn(4, 8)).sum().backward()
         optimizer.step()
         with mode, torch.no_grad():
             kept.append(fake(256, 512))  # PLANTED
-        torch.cuda.stepped(control)
+        torch.cuda.needed(control, TEMPORARY)
         time.sleep(0.05)
+        steps += 1
+        if steps % 100 == 0:
+            on_cpu.eval()
+            with torch.no_grad():
+                for _ in range(4):
+                    on_cpu(torch.randn(4, 8))
+                    torch.cuda.needed(control, VALIDATION)
+                    time.sleep(0.05)
+            on_cpu.train()
 
 
 main(sys.argv[1], float(sys.argv[2]))

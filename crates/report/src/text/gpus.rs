@@ -1,6 +1,6 @@
 //! GPUs: what each has, and what each process of the run has of it.
 
-use lowtide_model::{Bytes, GpuHolder, GpuPart, GpuReport, Report};
+use lowtide_model::{Bytes, GpuHolder, GpuPart, GpuPhase, GpuReport, Report};
 
 use super::page::{Page, Style};
 use super::table::{self, Column, Row};
@@ -21,7 +21,10 @@ pub fn table(page: &mut Page, report: &Report, verbose: bool) {
         }
         // Without a look at the objects it says no more than the table above.
         let told = |holder: &&GpuHolder| verbose || holder.budget.iter().any(|part| part.source == "objects");
-        gpu.processes.iter().filter(told).for_each(|holder| budget(page, &gpu.resource, holder));
+        for holder in gpu.processes.iter().filter(told) {
+            budget(page, &gpu.resource, holder);
+            phases(page, &gpu.resource, holder);
+        }
     }
     if shown < used.len() {
         let text = format!("{} left out; --verbose shows all", words::pieces((used.len() - shown) as u64, "GPU", "GPUs"));
@@ -67,6 +70,35 @@ fn budget(page: &mut Page, resource: &str, holder: &GpuHolder) {
         Row { style: if part.at_peak { Style::Dim } else { Style::Plain }, cells }
     };
     let rows: Vec<Row> = holder.budget.iter().map(row).collect();
+    table::write(page, &columns, &rows);
+}
+
+/// The most of each phase, side by side.
+fn phases(page: &mut Page, resource: &str, holder: &GpuHolder) {
+    if holder.phases.is_empty() {
+        return;
+    }
+    page.blank();
+    let title = format!("pid {}, at the peak on {resource}", holder.pid);
+    let mut columns = vec![Column::text(&title, 24, 0)];
+    columns.extend(holder.phases.iter().map(|phase| Column::number(&phase.phase, 0)));
+    let mut names: Vec<&str> = Vec::new();
+    for part in holder.phases.iter().flat_map(|phase| &phase.parts).filter(|part| !part.at_peak) {
+        if !names.contains(&part.name.as_str()) {
+            names.push(&part.name);
+        }
+    }
+    // What is left over comes last.
+    let rest = holder.phases.iter().flat_map(|phase| &phase.parts).find(|part| part.at_peak);
+    names.extend(rest.map(|part| part.name.as_str()));
+    let size = |bytes: u64| if bytes == 0 { "-".to_owned() } else { Bytes(bytes).to_string() };
+    let of = |phase: &GpuPhase, name: &str| phase.parts.iter().filter(|part| part.name == name).map(|part| part.bytes).sum();
+    let row = |name: &str, cell: &dyn Fn(&GpuPhase) -> String| Row {
+        style: Style::Plain,
+        cells: std::iter::once(name.to_owned()).chain(holder.phases.iter().map(cell)).collect(),
+    };
+    let mut rows: Vec<Row> = names.iter().map(|name| row(name, &|phase| size(of(phase, name)))).collect();
+    rows.push(row("all tensors", &|phase| format!("{}{}", if phase.at_least { ">= " } else { "" }, Bytes(phase.peak_bytes))));
     table::write(page, &columns, &rows);
 }
 

@@ -26,6 +26,7 @@ fn comparison() -> Comparison {
         unit: Unit::BytesPerStep,
         role: None,
         phase: None,
+        resource: None,
         part: None,
         before: measured(4096.0),
         after: measured(0.0),
@@ -45,6 +46,7 @@ fn comparison() -> Comparison {
         quantity: Quantity::Budget,
         unit: Unit::Bytes,
         role: Some("trainer".to_owned()),
+        resource: Some("gpu0".to_owned()),
         part: Some(HOSTILE.to_owned()),
         ..row.clone()
     };

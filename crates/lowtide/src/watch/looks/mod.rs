@@ -412,7 +412,8 @@ impl Looks {
                     self.plan.held(pause);
                     let found = taken.budget.filter(|budget| self.peaks.took(target, t_s, budget.total));
                     let budget = found.map(|budget| BudgetAt { phase: target.phase.clone(), most: target.most, ..budget });
-                    return vec![Event::Look(Look { budget, ..look(&due, t_s, copied, pause) })];
+                    let devices = if budget.is_some() { taken.devices } else { Vec::new() };
+                    return vec![Event::Look(Look { budget, devices, ..look(&due, t_s, copied, pause) })];
                 }
                 if taken.budget.is_some() {
                     self.peaks.took_at_rest(due.id);

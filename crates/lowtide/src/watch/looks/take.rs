@@ -143,17 +143,8 @@ fn look(order: Order) -> Result<Taken, Failed> {
         let hurried = || Failed { why: "there was no time for more than Python's objects".to_owned(), pause, for_good: false };
         let mut memory = memory.ok_or_else(hurried)?;
         let (parts, objects) = (parts(&mut memory, &census), census.objects().len() as u64);
-        let budget = Some(moment(&parts));
-        return Ok(Taken {
-            pause,
-            objects,
-            grown: None,
-            before: None,
-            devices: Vec::new(),
-            budget,
-            blind: None,
-            cpu_s: thread_cpu_s(),
-        });
+        let (budget, devices) = (Some(moment(&parts)), on_devices(&parts));
+        return Ok(Taken { pause, objects, grown: None, before: None, devices, budget, blind: None, cpu_s: thread_cpu_s() });
     }
     let told = told(&sources, census, memory, before, role, pause);
     Ok(Taken { cpu_s: thread_cpu_s(), ..told })
