@@ -3,8 +3,10 @@
 //! RAM is counted as it is resident and private, so that the parts add up to what the kernel says the process has. Each
 //! storage counts once, for the first part in the order below that has a tensor on it.
 
+mod declared;
 mod role;
 
+use declared::{Declared, Known};
 pub use role::{Role, bases, roles};
 
 use crate::census::Census;
@@ -106,7 +108,8 @@ pub fn budget(memory: &mut Memory, census: Option<&Census>) -> Budget {
                 let resident = memory.resident().within(storage.data, storage.data.saturating_add(storage.bytes));
                 *budget.ram.entry(part).or_default() += resident;
                 budget.elsewhere += storage.bytes - resident.min(storage.bytes);
-            } else if device != "meta" {
+            } else if device != "meta" && (storage.data != 0 || device.ends_with(FAKE)) {
+                // One without data on a device that has memory only wraps others.
                 *budget.devices.entry(device).or_default().entry(part).or_default() += storage.bytes;
             }
         }
@@ -147,6 +150,9 @@ fn rest(budget: &mut Budget, memory: &Memory, objects: &Objects) {
     budget.ram.retain(|_, bytes| *bytes > 0);
 }
 
+/// What stands behind the device that a fake tensor claims.
+const FAKE: &str = " (fake)";
+
 /// Each storage once, with its part and its device.
 fn storages(torch: &Torch, saved: &HashSet<u64>, objects: &Objects) -> Vec<(u64, Part, String)> {
     let gradients: HashSet<u64> = torch.tensors.iter().filter_map(|tensor| tensor.grad).collect();
@@ -158,7 +164,7 @@ fn storages(torch: &Torch, saved: &HashSet<u64>, objects: &Objects) -> Vec<(u64,
             part => part,
         };
         let device = || match tensor.claims {
-            Some(claimed) => format!("{} (fake)", dtype::device(claimed)),
+            Some(claimed) => format!("{}{FAKE}", dtype::device(claimed)),
             None => dtype::device(tensor.device),
         };
         let entry = parts.entry(storage).or_insert_with(|| (part, device()));
@@ -175,6 +181,8 @@ fn storages(torch: &Torch, saved: &HashSet<u64>, objects: &Objects) -> Vec<(u64,
 struct Objects {
     /// By Python object of a tensor: whose it is, and whether it is a parameter.
     tensors: HashMap<u64, (Role, bool)>,
+    /// The same as the program says it.
+    declared: Declared,
     /// Data of arrays, and whose they are.
     arrays: Vec<(u64, u64, Role)>,
     /// Bytes of a Dataset's small objects.
@@ -190,19 +198,38 @@ const SMALL: u64 = 512;
 /// The class of parameters; `Buffer` and others derive from it or do not matter.
 const PARAMETER: &str = "torch.nn.parameter.Parameter";
 
+/// What of tensors the program's own words are looked up for.
+fn known(torch: &Torch) -> Known {
+    let gradients: HashSet<u64> = torch.tensors.iter().filter_map(|tensor| tensor.grad).collect();
+    let mut known = Known::default();
+    for tensor in &torch.tensors {
+        let Some(python) = tensor.python else { continue };
+        known.all.insert(python);
+        let storage = tensor.storage.and_then(|storage| torch.storages.get(&storage));
+        if storage.is_none_or(|storage| storage.data == 0) {
+            known.hollow.insert(python);
+        }
+        if gradients.contains(&tensor.address) {
+            known.gradients.insert(python);
+        }
+    }
+    known
+}
+
 impl Objects {
     fn of(census: &Census, memory: &Memory) -> Objects {
         let torch = memory.torch.as_ref().ok();
-        let wanted: HashSet<u64> = torch.iter().flat_map(|torch| &torch.tensors).filter_map(|tensor| tensor.python).collect();
+        let known = torch.map(known).unwrap_or_default();
         let mut parameter: HashMap<u64, bool> = HashMap::new();
         let roles = roles(census);
-        let mut out = Objects::default();
+        let mut out = Objects { declared: Declared::of(census, &known), ..Objects::default() };
         for (id, role) in census.objects().ids().zip(roles) {
             let (address, size) = (census.objects().address(id), census.objects().size(id));
             let Some(class) = census.kind(id) else { continue };
-            if wanted.contains(&address) {
+            if known.all.contains(&address) {
                 let is_parameter = || bases(census, class).iter().any(|name| name == PARAMETER);
                 let is_parameter = *parameter.entry(class.address).or_insert_with(is_parameter);
+                let is_parameter = is_parameter || out.declared.parameters.contains(&address);
                 out.tensors.insert(address, (role, is_parameter));
                 continue;
             }
@@ -226,9 +253,11 @@ impl Objects {
 
     fn part(&self, tensor: &Tensor, gradient: bool) -> Part {
         let held = tensor.python.and_then(|python| self.tensors.get(&python));
+        let of = |set: &HashSet<u64>| tensor.python.is_some_and(|python| set.contains(&python));
         match held {
             Some((_, true)) => Part::Parameters,
-            _ if gradient => Part::Gradients,
+            _ if gradient || of(&self.declared.gradients) => Part::Gradients,
+            _ if of(&self.declared.state) => Part::OptimizerState,
             _ if !tensor.held => Part::NativeTensors,
             Some((Role::Optimizer, _)) => Part::OptimizerState,
             Some((Role::Model, _)) => Part::ModelOther,

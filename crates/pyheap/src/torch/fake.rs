@@ -5,7 +5,7 @@
 
 use crate::census::Census;
 use crate::types::Type;
-use crate::visit::{Place, place};
+use crate::visit::attribute;
 
 /// Names of the attribute.
 const NAMES: [&str; 2] = ["_fake_device", "fake_device"];
@@ -18,19 +18,7 @@ const VALUE: u64 = 16;
 #[must_use]
 pub fn claimed(census: &Census, class: &Type, object: u64) -> Option<(i8, i8)> {
     let read = census.reader();
-    let device = match place(read, class, object) {
-        Place::Dict(dict) => NAMES.iter().find_map(|name| read.dict_get(dict, name)),
-        Place::Values(values, room) => {
-            let mut found = None;
-            read.split(&read.keys(class.cached_keys)?, values, room, |_, entry| {
-                if NAMES.iter().any(|name| read.is_text(entry.key, name)) {
-                    found = Some(entry.value);
-                }
-            });
-            found
-        }
-        Place::None => None,
-    }?;
+    let device = attribute(read, class, object, &NAMES)?;
     let types = census.types();
     let is_device = types.get(types.find(read.type_of(device)?)?).is_some_and(|class| class.name == DEVICE);
     let [kind, index] = read.image.array::<2>(device.checked_add(VALUE)?).filter(|_| is_device)?;

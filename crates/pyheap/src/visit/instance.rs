@@ -30,6 +30,24 @@ pub fn attributes(read: Reader<'_>, kind: &Type, object: u64, sink: &mut impl Si
     }
 }
 
+/// The first of these attributes that an instance has of its own.
+#[must_use]
+pub fn attribute(read: Reader<'_>, kind: &Type, object: u64, names: &[&str]) -> Option<u64> {
+    match place(read, kind, object) {
+        Place::Dict(dict) => names.iter().find_map(|name| read.dict_get(dict, name)),
+        Place::Values(values, room) => {
+            let mut found = None;
+            read.split(&read.keys(kind.cached_keys)?, values, room, |_, entry| {
+                if names.iter().any(|name| read.is_text(entry.key, name)) {
+                    found = Some(entry.value);
+                }
+            });
+            found
+        }
+        Place::None => None,
+    }
+}
+
 /// Where the attributes of an instance are.
 #[inline]
 #[must_use]

@@ -13,7 +13,7 @@ mod words;
 
 pub use frames::Frame;
 pub(crate) use frames::untagged;
-pub(crate) use instance::{Place, place};
+pub(crate) use instance::attribute;
 pub use numpy::Ndarray;
 
 use crate::offsets::fixed;

@@ -1,0 +1,152 @@
+//! Tensors that the program itself calls parameters, and what optimizers keep for each.
+//!
+//! The class tells of most parameters. Of others it is told by who has them as such: a module's `_parameters`, an optimizer's groups,
+//! the keys of its `state`, and the flag that torch puts on parameters of other classes. Optimizer state is what lies in that
+//! `state`, whatever its shape, and whoever else refers to it. A tensor that only wraps others (DTensor, quantized ones) has no memory
+//! of its own: what it is for, those are.
+
+use std::collections::{HashMap, HashSet};
+
+use super::role::bases;
+use crate::census::Census;
+use crate::types::{Kind, Type, TypeId, flags};
+use crate::visit::{Label, Sink, attribute, visit};
+
+/// Optimizers put their state into dicts of dicts, in lists, in objects: so far below a parameter is looked, and at so many objects
+/// of an optimizer.
+const DEPTH: usize = 6;
+const MOST: usize = 1 << 20;
+/// Of a wrapper, and the tensors in it.
+const WRAPPED: usize = 8;
+const MOST_WRAPPED: usize = 64;
+
+const MODULE: &str = "torch.nn.modules.module.Module";
+const OPTIMIZER: &str = "torch.optim.optimizer.Optimizer";
+/// What torch says of a parameter whose class is another one.
+const FLAG: &str = "_is_param";
+
+/// Python objects of tensors, by their addresses.
+#[derive(Debug, Default)]
+pub struct Declared {
+    pub parameters: HashSet<u64>,
+    pub state: HashSet<u64>,
+    /// Those that gradients wrap.
+    pub gradients: HashSet<u64>,
+}
+
+/// What is known of tensors before. All of them by their Python objects.
+#[derive(Debug, Default)]
+pub struct Known {
+    pub all: HashSet<u64>,
+    /// Those that have no memory of their own.
+    pub hollow: HashSet<u64>,
+    pub gradients: HashSet<u64>,
+}
+
+impl Declared {
+    pub fn of(census: &Census, known: &Known) -> Self {
+        let mut out = Self::default();
+        let mut classes: HashMap<TypeId, Option<&'static str>> = HashMap::new();
+        for id in census.objects().ids() {
+            let (kind, address) = (census.objects().kind(id), census.objects().address(id));
+            let Some(class) = census.types().get(kind) else { continue };
+            if known.all.contains(&address) {
+                if attribute(census.reader(), class, address, &[FLAG]).is_some() {
+                    out.parameters.insert(address);
+                }
+                continue;
+            }
+            let what = classes.entry(kind).or_insert_with(|| {
+                let names = if class.has(flags::HEAPTYPE) { bases(census, class) } else { Vec::new() };
+                [MODULE, OPTIMIZER].into_iter().find(|name| names.iter().any(|one| one == name))
+            });
+            match *what {
+                Some(MODULE) => out.parameters.extend(values(census, class, address, "_parameters")),
+                Some(_) => out.optimizer(census, known, class, address),
+                None => {}
+            }
+        }
+        out.parameters.retain(|object| known.all.contains(object));
+        for (objects, gradients) in [(out.parameters.clone(), false), (known.gradients.clone(), true)] {
+            let wrapped: Vec<u64> = objects.iter().filter(|object| known.hollow.contains(object)).copied().collect();
+            let wrapped = wrapped.into_iter().flat_map(|object| tensors(census, known, vec![object], WRAPPED, MOST_WRAPPED));
+            if gradients { out.gradients.extend(wrapped) } else { out.parameters.extend(wrapped) }
+        }
+        out.state.retain(|object| !out.parameters.contains(object));
+        out
+    }
+
+    fn optimizer(&mut self, census: &Census, known: &Known, class: &Type, address: u64) {
+        for group in values(census, class, address, "param_groups") {
+            let found = of(census, group).and_then(|_| census.reader().dict_get(group, "params"));
+            self.parameters.extend(found.into_iter().flat_map(|list| held(census, list, |label| label != Label::Key)));
+        }
+        let state = attribute(census.reader(), class, address, &["state"]);
+        let keys = |key| held(census, key, |label| label == Label::Key);
+        self.parameters.extend(state.into_iter().flat_map(keys));
+        let below = state.into_iter().flat_map(|state| held(census, state, |label| label != Label::Key)).collect();
+        self.state.extend(tensors(census, known, below, DEPTH, MOST));
+    }
+}
+
+/// What an attribute of an object has in it.
+fn values(census: &Census, class: &Type, object: u64, name: &str) -> Vec<u64> {
+    let attribute = attribute(census.reader(), class, object, &[name]);
+    attribute.into_iter().flat_map(|container| held(census, container, |label| label != Label::Key)).collect()
+}
+
+/// Tensors among objects and in what these hold: in plain containers, in instances of classes, in tensors that only wrap others.
+fn tensors(census: &Census, known: &Known, mut next: Vec<u64>, depth: usize, most: usize) -> Vec<u64> {
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
+    for _ in 0..depth {
+        let mut below = Vec::new();
+        for object in next {
+            if seen.len() >= most || !seen.insert(object) {
+                continue;
+            }
+            let is_tensor = known.all.contains(&object);
+            if is_tensor {
+                found.push(object);
+            }
+            let goes_on = if is_tensor { known.hollow.contains(&object) } else { of(census, object).is_some_and(may_hold) };
+            if goes_on {
+                below.extend(held(census, object, |label| label != Label::Key));
+            }
+        }
+        next = below;
+    }
+    found
+}
+
+fn may_hold(class: &Type) -> bool {
+    matches!(class.kind, Kind::Tuple | Kind::List | Kind::Dict | Kind::OrderedDict)
+        || class.has(flags::HEAPTYPE) && class.kind == Kind::Other
+}
+
+fn of(census: &Census, object: u64) -> Option<&Type> {
+    census.types().get(census.types().find(census.reader().type_of(object)?)?)
+}
+
+/// What an object refers to by labels of this sort.
+fn held(census: &Census, object: u64, by: impl Fn(Label) -> bool) -> Vec<u64> {
+    let mut held = Held { by, held: Vec::new() };
+    if let Some(class) = of(census, object) {
+        visit(census.reader(), class, object, &mut held);
+    }
+    held.held
+}
+
+struct Held<F> {
+    by: F,
+    held: Vec<u64>,
+}
+
+impl<F: Fn(Label) -> bool> Sink for Held<F> {
+    fn edge(&mut self, target: u64, label: Label) {
+        if self.held.len() < MOST && (self.by)(label) {
+            self.held.push(target);
+        }
+    }
+
+    fn guess(&mut self, _: u64, _: Label) {}
+}
