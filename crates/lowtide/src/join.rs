@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use lowtide_causes::{Checked, check_parts};
+use lowtide_lint::check::Confidence;
 use lowtide_lint::program::Rooted;
-use lowtide_model::{Finding, Report, Site};
+use lowtide_model::{Finding, ObjectGrown, Report, Site};
 
 /// Lines of a run that are looked up in the source, at most.
 const MOST: usize = 8;
@@ -29,14 +30,39 @@ pub fn with_source(report: &mut Report) {
             for found in same.filter(|found| !found.ignored) {
                 let what = if found.what.is_empty() { found.cause.title } else { &found.what };
                 said.push(format!("the source shows it by itself, too ({}{at}): {what}", found.cause.id));
-                cause.get_or_insert(found.cause.id);
+                if cause.is_none() && says_more(finding, found) {
+                    cause = Some(found.cause);
+                }
             }
         }
         if let Some(cause) = cause {
-            finding.cause.get_or_insert_with(|| cause.to_owned());
+            finding.cause = Some(cause.id.to_owned());
+            finding.fix = Some(cause.fix.text.to_owned());
         }
         finding.evidence.extend(said);
     }
+}
+
+/// Causes that any container shows which gets more: of what sort it is, a rule may know better.
+const GENERAL: [&str; 2] = ["LT202", "LT301"];
+/// Beginning of the ids of causes by an autograd graph.
+const BY_GRAPH: &str = "LT1";
+
+/// Whether the source tells the cause better than what was seen in the run. A hint does not, and neither does what was seen not
+/// to be so: that tensors have a graph.
+fn says_more(finding: &Finding, found: &lowtide_causes::Finding) -> bool {
+    let is_open = finding.objects.is_empty() || finding.objects.iter().any(|object| object.grad_fn || is_unread(object));
+    let known = |cause: &String| !GENERAL.contains(&cause.as_str());
+    let says = found.confidence > Confidence::Low && !GENERAL.contains(&found.cause.id);
+    match &finding.cause {
+        None => true,
+        Some(cause) => says && !known(cause) && (is_open || !found.cause.id.starts_with(BY_GRAPH)),
+    }
+}
+
+/// A tensor of which no more than its Python object could be read.
+fn is_unread(object: &ObjectGrown) -> bool {
+    object.device.is_empty() && object.kind.ends_with("Tensor")
 }
 
 /// Puts what grew in a run before what did not, by how fast; each with what was measured. How many lines grew.
@@ -132,5 +158,34 @@ mod tests {
         with_source(&mut report);
         assert_eq!(report.findings[0].cause.as_deref(), Some("LT103"));
         assert!(report.findings[0].evidence[0].contains("line 7"), "{:?}", report.findings[0].evidence);
+    }
+
+    #[test]
+    fn a_rule_tells_what_sort_of_container_it_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("train.py");
+        let text = "import torch\nnet = torch.nn.Linear(2, 2)\nkept = []\nwhile True:\n    loss = net(x).sum()\n    loss.backward()\n    kept.append(loss)\n";
+        std::fs::write(&file, text).expect("a file");
+        let object = |kind: &str, device: &str, grad_fn| ObjectGrown {
+            kind: kind.to_owned(),
+            device: device.to_owned(),
+            grad_fn,
+            ..ObjectGrown::default()
+        };
+        let with = |cause: &str, objects: Vec<ObjectGrown>| {
+            let mut report = Report::empty(Verdict::Leak);
+            let finding = found(Class::Leak, site(&file.display().to_string(), 7, "kept.append(loss)"), Some(1.0));
+            report.findings = vec![Finding { cause: Some(cause.to_owned()), objects, ..finding }];
+            with_source(&mut report);
+            let finding = report.findings.remove(0);
+            (finding.cause.unwrap_or_default(), finding.fix.is_some())
+        };
+        let more = |cause: &str, objects| with(cause, objects) == ("LT103".to_owned(), true);
+        assert!(more("LT301", Vec::new()));
+        assert!(more("LT301", vec![object("torch.Tensor", "", false)]), "a look had no time for tensors");
+        assert!(more("LT202", vec![object("torch.Tensor", "cpu", true)]));
+        assert!(!more("LT202", vec![object("torch.Tensor", "cpu", false)]), "they were seen to have none");
+        assert!(!more("LT301", vec![object("dict", "", false)]), "no tensors");
+        assert!(!more("LT207", Vec::new()), "an exception keeps it");
     }
 }
