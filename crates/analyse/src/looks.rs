@@ -282,7 +282,10 @@ fn name_holder(series: &Series, grown: &Grown, finding: &mut Finding) {
     }
     let apart = Seconds(grown.seconds);
     let candidates = apart_from_one_another(&grown.holders);
-    let share = |holder: &HolderGrown| own(holder) as f64 / expected;
+    // What is outside of Python's objects is somebody's whose elements have such memory.
+    let native = grown.parts.iter().filter(|part| part.sort == Sort::Native).map(|part| part.bytes).sum::<i64>().max(0);
+    let all = |holder: &HolderGrown| own(holder).saturating_add(if holder.native { native } else { 0 });
+    let share = |holder: &HolderGrown| all(holder) as f64 / expected;
     let mut fitting = candidates.iter().filter(|holder| (MATERIAL..=PLAUSIBLE).contains(&share(holder)) && !holder.bounded);
     let Some(first) = fitting.next() else {
         finding.evidence.extend(unheld(grown, expected, &candidates));
@@ -295,14 +298,20 @@ fn name_holder(series: &Series, grown: &Grown, finding: &mut Finding) {
         .iter()
         .filter(|holder| holder.path != first.path && !holder.bounded && (BESIDE..=PLAUSIBLE).contains(&share(holder)))
         .collect();
-    let all = (share(first) + beside.iter().map(|holder| share(holder)).sum::<f64>()).min(PLAUSIBLE);
+    let together = (share(first) + beside.iter().map(|holder| share(holder)).sum::<f64>()).min(PLAUSIBLE);
     finding.evidence.push(format!(
         "two looks {apart} apart: {}{} grew by {}, {:.0} % of what the process did in that time",
         first.name,
         if beside.is_empty() { String::new() } else { format!(" and {} more", beside.len()) },
-        Bytes(own(first).unsigned_abs()),
-        100.0 * all
+        Bytes(all(first).unsigned_abs()),
+        100.0 * together
     ));
+    if first.native && native > 0 {
+        finding.evidence.push(format!(
+            "{} of it is memory outside of Python's objects, which its elements have",
+            Bytes(native.unsigned_abs())
+        ));
+    }
     for holder in beside {
         finding.evidence.push(format!(
             "beside it {} ({}) grew by {}",

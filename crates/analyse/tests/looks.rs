@@ -250,3 +250,15 @@ fn native_memory_has_no_holder() {
     assert_eq!((&finding.holder, finding.kind), (&None, Some(Kind::NativeHeap)));
     assert!(finding.evidence.iter().any(|line| line.contains("native heap by 19 MiB")), "{:?}", finding.evidence);
 }
+
+#[test]
+fn native_memory_is_that_of_the_holder_whose_elements_have_some() {
+    let figures = |native| HolderGrown { native, ..holder("figs", 3.0) };
+    let report = run(1.0, vec![figures(true)], 0.8);
+    let finding = leak(&report);
+    assert_eq!(finding.holder.as_ref().map(|holder| holder.name.as_str()), Some("figs"), "{:?}", finding.evidence);
+    assert!(finding.evidence.iter().any(|said| said.contains("outside of Python's objects")), "{:?}", finding.evidence);
+    assert_eq!(leak(&run(1.0, vec![figures(false)], 0.8)).holder, None);
+    let limited = HolderGrown { bounded: true, ..figures(true) };
+    assert_eq!(leak(&run(1.0, vec![limited], 0.8)).holder, None);
+}

@@ -194,6 +194,9 @@ pub struct HolderGrown {
     /// What its elements hold of the operating system's, in a word: threads, files, processes; empty where nothing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub opens: String,
+    /// Its elements have memory that is no object of Python's: the buffers that figures are drawn into, decoded images.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub native: bool,
     /// The source keeps it from growing for ever.
     #[serde(default)]
     pub bounded: bool,

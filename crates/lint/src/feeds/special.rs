@@ -5,12 +5,12 @@ use ruff_python_ast::ExprCall;
 
 use super::bounds::site;
 use super::find::{Finder, Ranked};
-use super::holder::{FunctionRef, Grows, Holder, Root, Step};
+use super::holder::{ClassRef, FunctionRef, Grows, Holder, Root, Step};
 use super::ops::{Op, name_of};
 use super::target::{Target, function_ref};
 use super::{Bound, Certainty, Kind};
 use crate::flow::{At, Place, Places};
-use crate::model::{BlockId, Expr, Ranged, ScopeId, ScopeKind, TextSize};
+use crate::model::{BlockId, Call, Expr, Model, Ranged, ScopeId, ScopeKind, TextSize};
 use crate::program::FileId;
 
 /// The answer for a holder of such a form; none for all others.
@@ -19,6 +19,10 @@ pub(super) fn find(finder: &Finder, holder: &Holder) -> Option<Result<Vec<Ranked
         (Root::LruCache(function), _) => Some(cached(finder, function)),
         (Root::Garbage, _) => Some(Ok(collector(finder))),
         (_, Grows::Gradients) => Some(Ok(zeroed(finder))),
+        // A class without instances may be known as its module's variable only.
+        (Root::Class(ClassRef { module, .. }) | Root::Module { name: module, .. }, _) if module.ends_with(PYPLOTS) => {
+            Some(Ok(figures(finder)))
+        }
         _ => hooks(finder, holder).map(Ok),
     }
 }
@@ -91,6 +95,37 @@ fn argument<'e>(call: &'e ExprCall, name: &str) -> Option<&'e Expr> {
         .iter()
         .find(|keyword| keyword.arg.as_ref().is_some_and(|arg| arg.as_str() == name))
         .map(|keyword| &keyword.value)
+}
+
+/// The module in which pyplot keeps its figures.
+const PYPLOTS: &str = "matplotlib._pylab_helpers";
+/// Functions of pyplot that make a figure, which pyplot keeps until it is closed.
+const FIGURE_MAKERS: &[&str] = &["figure", "subplots", "subplot_mosaic"];
+
+/// What pyplot keeps by number: the program's calls that make figures.
+fn figures(finder: &Finder) -> Vec<Ranked> {
+    let models = || finder.flow.models.iter().filter(|(file, _)| super::find::is_users(finder.flow, *file));
+    let of_pyplot = |model: &Model<'_>, call: &Call<'_>| {
+        let name = model.full_name(call.scope, &call.call.func)?;
+        name.strip_prefix("matplotlib.pyplot.").map(str::to_owned)
+    };
+    let mut closed = models().flat_map(|(file, model)| {
+        let closing = model.calls.iter().filter(move |call| of_pyplot(model, call).is_some_and(|name| name == "close"));
+        closing.map(move |call| site(finder.flow, file, call.call.start()))
+    });
+    // Which of them it closes is not followed.
+    let bound = closed.next().map(Bound::EmptiedIf);
+    let mut found = Vec::new();
+    for (file, model) in models() {
+        for call in &model.calls {
+            if of_pyplot(model, call).is_some_and(|name| FIGURE_MAKERS.contains(&name.as_str())) {
+                let mut ranked = statement(finder, Kind::Call, file, call.scope, call.block, call.call.start());
+                ranked.statement.bound.clone_from(&bound);
+                found.push(ranked);
+            }
+        }
+    }
+    found
 }
 
 /// A dictionary of hooks, as `_forward_hooks` of a module: the calls that register such hooks.

@@ -22,6 +22,9 @@ const SMALL_PART: u64 = 4;
 /// A shape is told where so many of a kind have it.
 const SHAPED: f64 = 0.9;
 
+/// Causes by what has most of its memory outside of Python's objects: figures, images.
+const NATIVE: [&str; 2] = ["LT309", "LT311"];
+
 /// What is kept of a look to compare later ones with.
 #[derive(Debug)]
 pub struct Before {
@@ -132,6 +135,7 @@ fn holder(culprit: &Culprit, added: Added, sources: &Sources, role: Option<Role>
         sites: others(culprit, site.as_ref(), sources),
         site,
         opens: culprit.opens.unwrap_or_default().to_owned(),
+        native: NATIVE.contains(&cause.as_str()),
         bounded: culprit.standing == Standing::Bounded,
         why: words::why(culprit, sources),
         cause,
