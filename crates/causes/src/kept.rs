@@ -234,30 +234,30 @@ pub(crate) fn is_added<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
 
 /// Whether a key never comes again: a step that is counted, a tensor, an address, a time, a random number.
 pub(crate) fn never_repeats<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &'p Expr) -> bool {
-    never_repeats_within(check, put, key, 4)
+    never_repeats_within(check, put, key, true, 4)
 }
 
-fn never_repeats_within<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &'p Expr, looks: usize) -> bool {
+/// `address`: whether that of an object counts.
+fn never_repeats_within<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &'p Expr, address: bool, looks: usize) -> bool {
     let Some(looks) = looks.checked_sub(1) else { return false };
-    let inner = |part: &'p Expr| never_repeats_within(check, put, part, looks);
+    let inner = |part: &'p Expr| never_repeats_within(check, put, part, address, looks);
     let model = check.flow.models.of(put.file);
     match key {
         Expr::Call(call) => {
             let name = model.full_name(put.scope, &call.func).unwrap_or_default();
             let method = matches!(&*call.func, Expr::Attribute(method) if matches!(method.attr.as_str(), "data_ptr"));
-            method
+            address && (method || name == "id")
                 || matches!(
                     name.as_str(),
-                    "id" | "time.time" | "time.time_ns" | "time.perf_counter" | "uuid.uuid4" | "uuid.uuid1" | "random.random"
+                    "time.time" | "time.time_ns" | "time.perf_counter" | "uuid.uuid4" | "uuid.uuid1" | "random.random"
                 )
                 || matches!(name.as_str(), "str" | "int" | "hash") && call.arguments.args.first().is_some_and(inner)
         }
         Expr::Name(_) => {
-            // `key = (x.data_ptr(), x.shape)`, here and nowhere else. What has an id and a name for it is mostly a thing that stays.
-            let is_id =
-                |value: &Expr| matches!(value, Expr::Call(call) if lowtide_lint::ask::last_name(&call.func) == Some("id"));
-            let made = || check.only_value(put.file, put.scope, key).filter(|(of, value)| *of == put.file && !is_id(value));
-            is_counted(check, put, key) || made().is_some_and(|(_, value)| inner(value))
+            // `key = ("plan", time.time())`, here and nowhere else. A key by an address that has a name, to be asked for and then
+            // filed by, is mostly that of a thing that stays: a mesh, a weight.
+            let made = || check.only_value(put.file, put.scope, key).filter(|(of, _)| *of == put.file);
+            is_counted(check, put, key) || made().is_some_and(|(_, value)| never_repeats_within(check, put, value, false, looks))
         }
         Expr::Attribute(_) => is_counted(check, put, key),
         // `f"step_{self.step}"`

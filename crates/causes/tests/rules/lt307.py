@@ -27,8 +27,10 @@ class Net(nn.Module):
         self.plans[(x.data_ptr(), 1)] = self.tool.plan(x)  # LT307
         SEEN[time.time()] = self.tool.plan(x)  # LT307
         SEEN[str(uuid.uuid4())] = self.tool.plan(x)  # LT307
-        key = (x.data_ptr(), x.shape)
+        key = ("plan", time.time(), x.shape)
         self.plans[key] = self.tool.plan(x)  # LT307
+        of_tool = (id(self.tool), 1)
+        self.few[of_tool] = self.tool.plan(x)  # LT301 hint
         self.plans[f"step {self.step}"] = self.tool.plan(x)  # LT307
         shape = tuple(x.shape)
         self.few[shape] = self.tool.plan(x)  # LT301 hint
