@@ -70,6 +70,8 @@ pub fn plain(board: &Board, width: u16, height: u16) -> String {
     out
 }
 
+/// Columns that name, time, step and state want.
+const ROOMY_HEAD: usize = 60;
 /// Lines in which a curve reads well.
 const ROOMY: u16 = 9;
 const NO_STEPS: &str = "No steps, epochs or phases are known: `lowtide run` puts marks into PyTorch programs by itself, `lowtide attach` never does.";
@@ -103,9 +105,11 @@ fn head(board: &Board, width: u16) -> Line<'static> {
         Status::Ended(how) if how.is_empty() => ("over".to_owned(), Color::Magenta),
         Status::Ended(how) => (format!("over: {}", short(how, 40)), Color::Magenta),
     };
-    let time = Seconds(board.report.duration_s).to_string();
+    // Where there is little room, how it stands is worth more than how far it is.
+    let roomy = usize::from(width) >= ROOMY_HEAD;
+    let time = if roomy { Seconds(board.report.duration_s).to_string() } else { String::new() };
     let progress = board.report.progress.iter().max_by_key(|progress| progress.steps);
-    let step = progress.map_or(String::new(), |progress| {
+    let step = progress.filter(|_| roomy).map_or(String::new(), |progress| {
         let phase = progress.phase.as_ref().map_or(String::new(), |phase| format!(", {}", short(phase, 16)));
         format!("  step {}{phase}", progress.steps)
     });
@@ -156,11 +160,12 @@ fn overview(frame: &mut Frame, area: Rect, board: &Board) {
         *first = first.clone().style(paint(board, colour).add_modifier(Modifier::BOLD));
     }
     // Where a leak is, in one line, and what holds it in another; the objects have the rest.
+    // One that is undecided has said above what it takes.
     if let Some(leak) = board.report.leak() {
         let who = leak.process.as_ref().map_or(String::new(), |process| format!("{}: ", process.role_label));
         lines.push(Line::raw(beginning(&format!("where  {who}{}", leak.text), usize::from(area.width))));
         lines.extend(held(leak).map(|held| Line::raw(beginning(&held, usize::from(area.width)))));
-    } else if !board.report.summary.is_empty() {
+    } else if !board.report.summary.is_empty() && board.report.verdict != Verdict::Undecided {
         lines.push(Line::raw(beginning(&board.report.summary, usize::from(area.width))));
     }
     let tree = text(board, Part::Processes, area.width);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use lowtide_model::Report;
-use lowtide_report::{Curve, TextOptions};
+use lowtide_report::{Curve, Redaction, TextOptions};
 
 use crate::context;
 use crate::exit::Failure;
@@ -153,10 +153,12 @@ impl Output {
         matches!(self.destination, Destination::Console(Format::Html) | Destination::File(_, Format::Html))
     }
 
-    /// Takes out of a report what `--redact` keeps back.
-    pub fn prepare(&self, report: &mut Report) {
+    /// Takes out of a report and its curve what `--redact` keeps back.
+    pub fn prepare(&self, report: &mut Report, curve: &mut Curve) {
         if self.redact {
-            lowtide_report::redact(report);
+            let mut names = Redaction::default();
+            names.report(report);
+            curve.redact(&mut names);
         }
     }
 
@@ -169,11 +171,7 @@ impl Output {
     /// The report as it goes to a file. Only a page shows the curve.
     pub fn rendered(&self, report: &Report, format: Format, curve: &Curve) -> String {
         match format {
-            Format::Html if self.redact => {
-                let mut curve = curve.clone();
-                curve.redact();
-                lowtide_report::html(report, &curve, &[])
-            }
+            Format::Html if self.redact => lowtide_report::html(report, curve, &[]),
             Format::Html => lowtide_report::html(report, curve, &context::around(report)),
             Format::Json => lowtide_report::json(report),
             Format::Sarif => lowtide_report::sarif(report),

@@ -39,7 +39,8 @@ pub fn judged(log: &Log) -> Judged {
         vec![format!("read as a log of {lines}")]
     };
     logged::add(&mut report, &log.series);
-    Judged { report, said, curve: lowtide_report::Curve::default() }
+    let curve = logged::curve(&report, &log.series);
+    Judged { report, said, curve }
 }
 
 /// What a file of metrics says.
@@ -50,7 +51,8 @@ pub fn of_scalars(scalars: &Scalars) -> Judged {
     report.summary = "none of its scalars is memory in use with a unit; name one: --column memory=TAG:MB".to_owned();
     logged::add(&mut report, &scalars.series);
     let said = vec![format!("read as a {} of {} scalars", scalars.what, scalars.scalars)];
-    Judged { report, said, curve: lowtide_report::Curve::default() }
+    let curve = logged::curve(&report, &scalars.series);
+    Judged { report, said, curve }
 }
 
 /// Masks secrets in what a log has of command lines.

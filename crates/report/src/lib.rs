@@ -16,13 +16,13 @@ mod sarif;
 mod text;
 
 pub use compare::{compare_json, compare_markdown, compare_text};
-pub use curve::{Curve, Gather};
+pub use curve::{Curve, Gather, LoggedCurve};
 pub use github::github;
 pub use html::{Context, html};
 pub use json::json;
 pub use junit::junit;
 pub use markdown::markdown;
-pub use redact::redact;
+pub use redact::{Redaction, redact};
 pub use sarif::sarif;
 pub use text::{Part, TextOptions, beginning, part, pieces, short, source_text, text};
 

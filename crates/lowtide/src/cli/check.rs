@@ -99,7 +99,7 @@ pub fn check(args: &Args) -> Result<u8, Failure> {
         report.summary += &format!("; {grew} of them grew in {}", recording.display());
     }
     let fails = args.fail_on.clone().unwrap_or_else(FailOn::source).found_in(&report);
-    output.prepare(&mut report);
+    output.prepare(&mut report, &mut Curve::default());
     show(&report, &output)?;
     let nothing_read = files > 0 && checked.errors.len() == files;
     Ok(if nothing_read {

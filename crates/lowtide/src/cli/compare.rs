@@ -3,12 +3,13 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use lowtide_analyse::Analyser;
 use lowtide_analyse::compare::Facts;
-use lowtide_model::{Change, Comparison};
-use lowtide_report::TextOptions;
+use lowtide_model::{Change, Comparison, Event, Mode, ProcId, ProcSample, Process, Role, RunInfo, Signal, Tick};
+use lowtide_report::{LoggedCurve, Redaction, TextOptions};
 
 use crate::exit::{self, Failure};
-use crate::input::Source;
+use crate::input::{Judged, Source};
 use crate::terminal::{self, say};
 
 /// Hold a run against an earlier one: did the fix work, and what does it cost?
@@ -79,8 +80,13 @@ pub fn compare(args: &Args) -> Result<u8, Failure> {
     if before.iter().chain(after).filter(|file| file.as_os_str() == "-").count() > 1 {
         return Err(Failure::usage("standard input can be one of the runs only"));
     }
-    let read = |files: &[PathBuf]| files.iter().map(|file| facts(file, args)).collect::<Result<Vec<_>, _>>();
-    let comparison = lowtide_analyse::compare::compare(&read(before)?, &read(after)?);
+    let mut names = Redaction::default();
+    let mut read = |files: &[PathBuf]| files.iter().map(|file| facts(file, args, &mut names)).collect::<Result<Vec<_>, _>>();
+    let (before, after) = (read(before)?, read(after)?);
+    let mut comparison = lowtide_analyse::compare::compare(&before, &after);
+    if args.redact {
+        names.comparison(&mut comparison);
+    }
     match &args.output {
         Some(path) => {
             let text = rendered(&comparison, format, args.verbose);
@@ -119,19 +125,67 @@ fn format_of(args: &Args) -> Result<Format, Failure> {
     }
 }
 
-fn facts(file: &Path, args: &Args) -> Result<Facts, Failure> {
+fn facts(file: &Path, args: &Args, names: &mut Redaction) -> Result<Facts, Failure> {
     let source = Source::open(file)?;
+    if source.is_pickle().unwrap_or(false) {
+        let name = &source.name;
+        return Err(Failure::usage(format!(
+            "{name} is a memory snapshot of PyTorch: it shows one moment, and compare takes runs; `lowtide report EARLIER LATER` says what grew between two"
+        )));
+    }
     let analysed = source.analyse(&args.columns, false)?;
     for said in &analysed.judged.said {
         say(&format!("{}: {said}", source.name));
     }
-    let mut report = analysed.judged.report;
-    if !args.redact {
-        return Ok(Facts::of(&analysed.analyser, report, &source.name));
+    names.learn(&analysed.judged.report);
+    if let Some((what, analyser)) = of_numbers(&analysed.judged) {
+        say(&format!("{}: compared by {what}, as the file has it", source.name));
+        let mut report = analyser.report();
+        // Whose numbers they are lowers what is said of them, and the file's own report knows that.
+        report.verdict = analysed.judged.report.verdict;
+        report.run.ended.clone_from(&analysed.judged.report.run.ended);
+        return Ok(Facts::of(&analyser, report, &source.name));
     }
-    lowtide_report::redact(&mut report);
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    Ok(Facts::of(&analysed.analyser, report, &name))
+    Ok(Facts::of(&analysed.analyser, analysed.judged.report, &source.name))
+}
+
+/// A file of numbers that are nobody's in particular (a log, metrics), as a run of one process: those that its verdict is about, else
+/// the first of a process's own memory. `None` where there are none by time.
+fn of_numbers(judged: &Judged) -> Option<(String, Analyser)> {
+    let drawn = || judged.curve.logged().iter().filter(|one| one.per == "second" && !one.percent && one.points.len() > 1);
+    let ram = |one: &&LoggedCurve| one.resource == "ram";
+    let one = drawn().filter(ram).find(|one| one.blamed).or_else(|| drawn().filter(ram).find(|one| one.own))?;
+    let mut analyser = Analyser::new();
+    let id = ProcId(0);
+    analyser.push(&Event::Start(RunInfo {
+        version: String::new(),
+        mode: Mode::Import,
+        command: Vec::new(),
+        host: String::new(),
+        started_unix_s: 0.0,
+        interval_s: 0.0,
+        root_pid: 0,
+        rank: None,
+        signal: Signal::RssOnly,
+    }));
+    analyser.push(&Event::Process(Process {
+        id,
+        pid: 0,
+        ppid: 0,
+        parent: None,
+        start_s: 0.0,
+        name: one.name.clone(),
+        command: one.name.clone(),
+        role: Role::Trainer,
+        role_reason: String::new(),
+        rank: None,
+    }));
+    let first_s = one.points[0].0;
+    for (t_s, bytes) in &one.points {
+        let sample = ProcSample { anon: bytes.max(0.0) as u64, ..ProcSample::empty(id) };
+        analyser.push(&Event::Tick(Tick { t_s: t_s - first_s, procs: vec![sample], ..Tick::default() }));
+    }
+    Some((format!("`{}`", one.name), analyser))
 }
 
 fn rendered(comparison: &Comparison, format: Format, verbose: bool) -> String {

@@ -166,7 +166,7 @@ pub fn demo(args: &Args) -> Result<u8, Failure> {
 
 fn show(mut report: Report, output: &Output) -> Result<Verdict, Failure> {
     let verdict = report.verdict;
-    output.prepare(&mut report);
+    output.prepare(&mut report, &mut lowtide_report::Curve::default());
     output.show(&report)?;
     Ok(verdict)
 }

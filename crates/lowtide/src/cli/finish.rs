@@ -10,10 +10,10 @@ use crate::watch::Outcome;
 
 /// Tells what watching came to. Whether something was found that `--fail-on` names.
 pub fn tell(outcome: Outcome, output: &Output, judging: &Judging) -> Result<bool, Failure> {
-    let Outcome { mut report, recording, curve } = outcome;
+    let Outcome { mut report, recording, mut curve } = outcome;
     judging.judge(&mut report);
     let found = judging.found(&report);
-    output.prepare(&mut report);
+    output.prepare(&mut report, &mut curve);
     let stderr = std::io::stderr();
     if let Destination::File(path, format) = &output.destination {
         output.write_file(&output.rendered(&report, *format, &curve))?;

@@ -8,6 +8,7 @@ use lowtide_analyse::Analyser;
 use lowtide_live::{Board, Screen, Status, View, plain};
 use lowtide_model::{Event, Report};
 use lowtide_record::{Follower, place};
+use lowtide_report::Redaction;
 
 use crate::exit::{self, Failure};
 use crate::explain::explain;
@@ -48,6 +49,9 @@ pub struct Args {
     /// What a column of a CSV is: time=elapsed:ms, memory=rss_mb:MB, pid=2
     #[arg(long = "column", value_name = "KIND=NAME[:UNIT]")]
     columns: Vec<String>,
+    /// Leave out what a stranger should not read: paths, hosts, and commands beyond the program's name
+    #[arg(long)]
+    redact: bool,
 }
 
 /// Shows.
@@ -59,7 +63,9 @@ pub fn live(args: &Args) -> Result<u8, Failure> {
     }
     let path = recording_of(args.what.as_deref())?;
     let mut feed = Feed::of(&path, &args.columns)?;
-    let mut board = Board::new(&name_of(&path), terminal::color(&stdout));
+    feed.names = args.redact.then(Redaction::default);
+    let name = feed.names.as_mut().map_or_else(|| name_of(&path), |names| names.recording(&path.to_string_lossy()));
+    let mut board = Board::new(&name, terminal::color(&stdout));
     board.view = View::ALL[usize::from(args.view) - 1];
     if args.once {
         while feed.read()? {}
@@ -115,7 +121,10 @@ fn follow(screen: &mut Screen, board: &mut Board, feed: &mut Feed) -> Result<(),
             Ok(more) => more,
             // What was seen until then stays.
             Err(failure) => {
-                feed.broken = Some(failure.text);
+                feed.broken = Some(match &mut feed.names {
+                    Some(names) => names.text(&failure.text),
+                    None => failure.text,
+                });
                 false
             }
         };
@@ -157,6 +166,8 @@ struct Feed {
     ended: bool,
     /// Why nothing more can be read.
     broken: Option<String>,
+    /// What is kept back, where anything is.
+    names: Option<Redaction>,
 }
 
 impl Feed {
@@ -170,6 +181,7 @@ impl Feed {
             interval_s: 0.0,
             ended: false,
             broken: None,
+            names: None,
         };
         if lowtide_record::is_recording(&start) {
             feed.follower = Some(Follower::open(path).map_err(|error| Failure::cannot(error.to_string()))?);
@@ -195,13 +207,16 @@ impl Feed {
         Ok(!events.is_empty())
     }
 
-    fn put_on(&self, board: &mut Board) {
+    fn put_on(&mut self, board: &mut Board) {
         board.report = self.still.clone().unwrap_or_else(|| {
             let mut report = self.analyser.report();
             explain(&mut report);
             report
         });
         board.curves = self.analyser.curves(&board.report);
+        if let Some(names) = &mut self.names {
+            names.report(&mut board.report);
+        }
         board.status = self.status(&board.report);
     }
 

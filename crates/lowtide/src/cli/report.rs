@@ -109,7 +109,8 @@ fn one(
     output: &Output,
     several: bool,
 ) -> Result<(String, bool), Failure> {
-    let judged = if let [source] = sources { source.judge(columns, output.draws())? } else { Source::judge_snapshots(sources)? };
+    let mut judged =
+        if let [source] = sources { source.judge(columns, output.draws())? } else { Source::judge_snapshots(sources)? };
     let name = sources.iter().map(|source| source.name.as_str()).collect::<Vec<_>>().join(", ");
     for said in &judged.said {
         say(&format!("{name}: {said}"));
@@ -117,14 +118,19 @@ fn one(
     let mut report = judged.report;
     judging.judge(&mut report);
     let found = judging.found(&report);
-    output.prepare(&mut report);
+    output.prepare(&mut report, &mut judged.curve);
     let text = match &output.destination {
         Destination::Console(Format::Text) => output.text_for(&report, &std::io::stdout()),
         Destination::Console(format) | Destination::File(_, format) => output.rendered(&report, *format, &judged.curve),
         Destination::Export(..) => String::new(),
     };
     let is_text = matches!(&output.destination, Destination::Console(Format::Text) | Destination::File(_, Format::Text));
-    let title = if several && is_text { format!("== {name}\n") } else { String::new() };
+    // A file's name may hold a command and a host.
+    let title = match several && is_text {
+        true if output.redact => "== [redacted]\n".to_owned(),
+        true => format!("== {name}\n"),
+        false => String::new(),
+    };
     Ok((title + &text, found))
 }
 

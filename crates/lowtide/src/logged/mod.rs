@@ -12,6 +12,7 @@ mod tell;
 
 use lowtide_ingest::log::numbers::{Series, What, Whose};
 use lowtide_model::{Class, Finding, Report, SamplingReport, Verdict};
+use lowtide_report::{Curve, LoggedCurve};
 
 use judge::Judgement;
 pub use stages::findings as of_stages;
@@ -47,6 +48,40 @@ pub fn add(report: &mut Report, series: &[Series]) {
     report.findings.extend(all.iter().filter_map(|one| tell::beside(one.series, &one.judgement)));
     report.verdict = verdict(&all);
     fill(report, &all);
+}
+
+/// The series as a page draws them, in the order of the report's rows.
+pub fn curve(report: &Report, series: &[Series]) -> Curve {
+    // Clocks become seconds since the first number.
+    let timed = series.iter().filter(|series| series.axis.is_time()).filter_map(|series| series.windows.first());
+    let begin_s = timed.map(|window| window.start_s).fold(f64::INFINITY, f64::min);
+    let blamed = report.leak().map(|leak| leak.text.as_str());
+    let drawn = series.iter().map(|series| {
+        let name = if series.entity.is_empty() { series.name.clone() } else { format!("{} ({})", series.name, series.entity) };
+        let mut one = LoggedCurve {
+            blamed: blamed.is_some_and(|text| text.starts_with(&tell::name(series))),
+            name,
+            resource: tell::resource(series),
+            percent: series.percent,
+            per: series.axis.one(),
+            own: series.what == What::Used && matches!(series.whose, Whose::Process | Whose::Unsaid),
+            points: Vec::new(),
+        };
+        let less = if series.axis.is_time() { begin_s } else { 0.0 };
+        for window in &series.windows {
+            one.push(
+                (window.start_s - less, window.end_s - less),
+                (window.low_at_s - less, window.low),
+                window.high,
+                window.last,
+            );
+        }
+        one
+    });
+    let mut drawn: Vec<LoggedCurve> = drawn.collect();
+    // What the verdict is about is shown first.
+    drawn.sort_by_key(|one| !one.blamed);
+    Curve::of_logged(drawn)
 }
 
 /// From the least to the most certain.

@@ -4,6 +4,7 @@
 //! Memory is bounded whatever the length of the run ([`thin`]).
 
 mod cards;
+mod logged;
 mod thin;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use lowtide_model::{Event, MarkKind, NoteKind, ProcId, ProcSample, Process, Role
 
 use cards::Cards;
 pub(crate) use cards::{Card, CardRow};
+pub use logged::LoggedCurve;
 use thin::{Moment, Thin};
 
 /// Roles that a row tells apart.
@@ -103,13 +105,37 @@ pub struct Curve {
     pub(crate) gaps: Vec<f64>,
     /// Phases, processes and stops that were too many to keep.
     pub(crate) left_out: u64,
+    /// Numbers that a file says, where it has no processes.
+    pub(crate) logged: Vec<LoggedCurve>,
 }
 
 impl Curve {
+    /// Of numbers that a file says.
+    #[must_use]
+    pub fn of_logged(logged: Vec<LoggedCurve>) -> Self {
+        Self { logged, ..Self::default() }
+    }
+
+    /// Numbers that a file says.
+    #[must_use]
+    pub fn logged(&self) -> &[LoggedCurve] {
+        &self.logged
+    }
+
+    /// Whether there is anything to draw.
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.rows.len() > 1
+            || self.cards.iter().any(|card| card.rows.len() > 1)
+            || self.logged.iter().any(|one| one.points.len() > 1)
+    }
+
     /// Takes out what a stranger should not read: phases are named by users.
-    pub fn redact(&mut self) {
+    pub fn redact(&mut self, names: &mut crate::Redaction) {
         for band in &mut self.phases {
-            band.name = crate::redact::without_paths(&band.name);
+            band.name = names.phase(&band.name);
+        }
+        for one in &mut self.logged {
+            one.name = names.text(&one.name);
         }
     }
 }
@@ -205,6 +231,7 @@ impl Gather {
             stops: self.stops,
             gaps: self.gaps,
             left_out: self.left_out,
+            logged: Vec::new(),
         }
     }
 

@@ -6,7 +6,7 @@ use lowtide_model::{Growth, Kind, Report, Role, Signal};
 use serde_json::{Value, json};
 
 use super::clean;
-use crate::curve::{Card, CardRow, Curve, Row, SORTS};
+use crate::curve::{Card, CardRow, Curve, LoggedCurve, Row, SORTS};
 use crate::text::words;
 
 /// The block's content, safe to stand in a script element.
@@ -66,6 +66,7 @@ fn data(report: &Report, curve: &Curve) -> Value {
         "lives": lives.collect::<Vec<_>>(),
         "stops": stops.collect::<Vec<_>>(),
         "cards": curve.cards.iter().filter(|card| card.rows.len() > 1).map(card).collect::<Vec<_>>(),
+        "logged": curve.logged.iter().filter(|one| one.points.len() > 1).map(logged).collect::<Vec<_>>(),
         "limits": limits.collect::<Vec<_>>(),
         "trend": trend(report),
         "oom": oom(report),
@@ -102,6 +103,21 @@ fn card(card: &Card) -> Value {
         }
     }
     one
+}
+
+/// Numbers that a file says. Sizes are KiB like all others, shares percent.
+fn logged(one: &LoggedCurve) -> Value {
+    let timed = one.per == "second";
+    let times = one.points.iter().map(|(t, _)| if timed { seconds(*t) } else { json!(t) });
+    let value = |v: f64| if one.percent { json!((100.0 * v).round() / 100.0) } else { json!((v.max(0.0) / 1024.0).round()) };
+    json!({
+        "label": clean(&one.name),
+        "t": times.collect::<Vec<_>>(),
+        "v": one.points.iter().map(|(_, v)| value(*v)).collect::<Vec<_>>(),
+        "percent": one.percent,
+        "axis": if timed { "" } else { one.per },
+        "of": if one.blamed && timed && !one.percent { place(&one.resource) } else { String::new() },
+    })
 }
 
 /// What a limit or a growth is of: a card's name, or host memory.

@@ -58,6 +58,7 @@ pub fn html(report: &Report, curve: &Curve, sources: &[Context]) -> String {
     let mut engine = Environment::empty();
     engine.set_auto_escape_callback(|_| AutoEscape::Html);
     engine.set_formatter(written);
+    engine.add_filter("ticks", ticks);
     let page = engine.template_from_str(TEMPLATE).and_then(|template| template.render(values));
     page.expect("the template is the crate's own, and needs nothing that a report may lack")
 }
@@ -80,6 +81,30 @@ fn written(out: &mut minijinja::Output<'_>, state: &mut minijinja::State<'_, '_>
         }
         _ => minijinja::escape_formatter(out, state, value),
     }
+}
+
+/// Text in which what stands between two backticks is code. Cleaned and escaped here.
+fn ticks(text: &str) -> Value {
+    let escaped = |text: &str| {
+        clean(text).chars().fold(String::new(), |out, c| match c {
+            '&' => out + "&amp;",
+            '<' => out + "&lt;",
+            '>' => out + "&gt;",
+            '"' => out + "&quot;",
+            '\'' => out + "&#x27;",
+            c => out + c.encode_utf8(&mut [0; 4]),
+        })
+    };
+    let parts: Vec<&str> = text.split('`').collect();
+    // One that has no other is only a character.
+    if parts.len().is_multiple_of(2) {
+        return Value::from_safe_string(escaped(text));
+    }
+    let code = |(at, part): (usize, &&str)| match at % 2 {
+        0 => escaped(part),
+        _ => format!("<code>{}</code>", escaped(part)),
+    };
+    Value::from_safe_string(parts.iter().enumerate().map(code).collect())
 }
 
 /// Text with what is not plainly visible made visible, and cut where it is endless.

@@ -39,7 +39,7 @@
   const block = $("data");
   if (!block) return;
   const data = JSON.parse(block.textContent);
-  if ((!data.t || data.t.length < 2) && !data.cards.length) return;
+  if ((!data.t || data.t.length < 2) && !data.cards.length && !data.logged.length) return;
 
   // ---- words
   const UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -95,8 +95,22 @@
     const layers = order.map((part) => ({ id: part, label: PARTS[part][0], color: PARTS[part][1], values: card[part], tide: grows.includes(part) }));
     views.push({ id: card.name, label: card.label, of: card.name, t: card.t, layers, floor: 0, role: "" });
   });
+  // What a file says stands by itself: its numbers have times, steps or lines of their own.
+  data.logged.forEach((one, at) => views.push({
+    id: "logged-" + at, label: one.label, of: one.of, t: one.t, floor: 0, role: "", alone: true, axis: one.axis, percent: one.percent,
+    layers: [{ id: "number", label: one.label, color: "anon", values: one.v, tide: true }],
+  }));
+  let view = views.find((one) => data.trend && one.of === data.trend.of) || views[0];
+  let lastT, firstT;
+  function frame() {
+    const all = view.alone ? [view] : views.filter((one) => !one.alone);
+    lastT = Math.max(...all.map((one) => one.t[one.t.length - 1]));
+    firstT = Math.min(...all.map((one) => one.t[0]));
+  }
+  frame();
+  const shown = (value) => (value != null && view.percent ? +value.toFixed(2) + " %" : size(value));
+  const place = (t) => (view.axis ? view.axis + " " + +t.toFixed(1) : time(t));
   // A forecast far ahead would press the run itself into a corner.
-  const lastT = Math.max(...views.map((one) => one.t[one.t.length - 1])), firstT = Math.min(...views.map((one) => one.t[0]));
   const soon = !!data.oom && data.oom.seconds[1] < 2 * (lastT - firstT);
   const overlays = [
     { id: "tide", label: "low-water line", color: "tide", key: "thin", on: true, there: true },
@@ -111,7 +125,6 @@
   overlays.forEach((layer) => (on[layer.id] = layer.on && layer.there));
   const hiddenLayers = { file: true };
   // The one in which what the verdict is about can be seen.
-  let view = views.find((one) => data.trend && one.of === data.trend.of) || views[0];
   let plot = null;
   const here = (of) => of === view.of;
   // One far above the tightest never counts, and would press the curve down to the ground; the table of limits has it.
@@ -304,11 +317,12 @@
     plot = new uPlot({
       width: Math.max(200, box.clientWidth), height, series, bands,
       legend: { show: false },
+      padding: [null, 38, null, null],
       cursor: { y: false, drag: { x: true, y: false }, points: { show: false } },
       scales: { x: { time: false, min: range[0], max: range[1] }, y: { range: (u) => [0, u.scales.x.min == null ? topOf(stack, range[0], range[1]) : topOf(stack, u.scales.x.min, u.scales.x.max)] } },
       axes: [
-        Object.assign({ values: (u, at) => at.map(time), space: 80, incrs: [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2592000, 7776000, 31536000] }, axis),
-        Object.assign({ values: (u, at, axis, space, step) => at.map((kib) => tick(kib, step)), size: 76, incrs: increments() }, axis),
+        Object.assign({ values: (u, at) => at.map(place), space: 80, incrs: [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2592000, 7776000, 31536000] }, axis),
+        Object.assign({ values: (u, at, axis, space, step) => at.map((kib) => (view.percent ? +kib.toFixed(2) + " %" : tick(kib, step))), size: 76, incrs: view.percent ? [0.01, 0.1, 0.5, 1, 2, 5, 10, 20, 50, 100] : increments() }, axis),
       ],
       hooks: { drawAxes: [under], draw: [over], setCursor: [(u) => tell(u.cursor.idx)], setScale: [(u, key) => key === "x" && zoomed(u)] },
     }, values, box);
@@ -350,10 +364,10 @@
       return;
     }
     const stack = stacked();
-    say("after", time(view.t[idx] - firstT + Math.max(0, firstT)));
-    stack.shown.forEach((layer) => say(layer.label, size(layer.values[idx]), layer.color));
-    if (stack.shown.length > 1) say("together", size(stack.top[idx]));
-    if (on.tide) say("low-water line", size(lowWater().line[idx]), "tide");
+    say(view.axis ? "" : "after", view.axis ? place(view.t[idx]) : time(view.t[idx] - firstT + Math.max(0, firstT)));
+    stack.shown.forEach((layer) => say(layer.label, shown(layer.values[idx]), layer.color));
+    if (stack.shown.length > 1) say("together", shown(stack.top[idx]));
+    if (on.tide) say("low-water line", shown(lowWater().line[idx]), "tide");
     const t = view.t[idx], phase = data.phases.find((band) => band.a <= t && (band.b == null || band.b > t));
     if (phase && on.phases) say("phase", phase.n);
     if (on.lives) say("processes", String(data.lives.filter((life) => life.a <= t && (life.b == null || life.b > t)).length));
@@ -365,9 +379,12 @@
   const select = $("view");
   views.forEach((one) => select.append(new Option(one.label, one.id)));
   select.addEventListener("change", () => {
+    const apart = view.alone;
     view = views.find((one) => one.id === select.value) || views[0];
+    frame();
     toggles();
-    redraw();
+    // Numbers of a file have times of their own each.
+    if (apart || view.alone) { draw(null); tell(null); } else redraw();
   });
   select.value = view.id;
   const redraw = () => { draw(plot ? [plot.scales.x.min, plot.scales.x.max] : null); tell(null); };

@@ -4,7 +4,7 @@ use lowtide_model::{Bytes, Class, Finding, HypothesisState, Report, Verdict};
 use minijinja::{Value, context};
 
 use super::{Context, verdict_words};
-use crate::curve::{Card, Curve, Row, SORTS};
+use crate::curve::{Card, Curve, LoggedCurve, Row, SORTS};
 use crate::text::page::{Block, Page, Span, Style};
 use crate::text::{budgets, epochs, gpus, head, logged, nodes, phases, snapshots, tables, words};
 
@@ -12,6 +12,8 @@ use crate::text::{budgets, epochs, gpus, head, logged, nodes, phases, snapshots,
 const DETAILS: [&str; 3] = ["proof", "saw", "run"];
 /// Rows of the curve's table.
 const SAMPLES: usize = 48;
+/// Series of a log that have a table each.
+const MOST_LOGGED: usize = 16;
 
 pub fn values(report: &Report, curve: &Curve, sources: &[Context]) -> Value {
     let (class, mark, word) = verdict_words(report.verdict);
@@ -50,7 +52,8 @@ pub fn values(report: &Report, curve: &Curve, sources: &[Context]) -> Value {
         head => head.iter().map(Entry::value).collect::<Vec<_>>(),
         more => more.iter().map(Entry::value).collect::<Vec<_>>(),
         more_title => more_title(report, &more),
-        curve => curve.rows.len() > 1 || curve.cards.iter().any(|card| card.rows.len() > 1),
+        curve => curve.is_drawn(),
+        curve_title => if curve.logged.is_empty() { "Memory over time" } else { "The file's numbers" },
         curve_label => label(report, curve),
         curve_note => note(curve),
         samples => samples(curve),
@@ -67,6 +70,11 @@ pub fn values(report: &Report, curve: &Curve, sources: &[Context]) -> Value {
         cost => cost(report),
         footer => footer(report),
     }
+}
+
+/// Whether a run was watched; a log and a snapshot are read.
+fn watched(report: &Report) -> bool {
+    report.sampling.ticks > 0 && report.logged.is_empty()
 }
 
 /// A label and what stands beside it.
@@ -91,7 +99,7 @@ fn more_title(report: &Report, more: &[Entry]) -> String {
     let blind = report.blind_spots.len() as u64;
     let unseen =
         if blind > 0 { format!("; {} could not be seen", words::pieces(blind, "thing", "things")) } else { String::new() };
-    let done = if report.sampling.ticks > 0 { "watched" } else { "read" };
+    let done = if watched(report) { "watched" } else { "read" };
     format!("{proof} it was {done}{unseen}")
 }
 
@@ -338,8 +346,7 @@ fn class_words(class: Class) -> &'static str {
 
 fn cost(report: &Report) -> Vec<(&'static str, String)> {
     let (cost, sampling) = (&report.cost, &report.sampling);
-    // A log, a snapshot: nothing was watched.
-    if sampling.ticks == 0 {
+    if !watched(report) {
         return Vec::new();
     }
     let mut rows = vec![
@@ -389,6 +396,10 @@ fn day(unix_s: f64) -> String {
 
 /// What the curve shows, for those who do not see it.
 fn label(report: &Report, curve: &Curve) -> String {
+    if !curve.logged.is_empty() {
+        let names: Vec<&str> = curve.logged.iter().take(8).map(|one| one.name.as_str()).collect();
+        return format!("Numbers of the file: {}. {}", names.join(", "), report.summary);
+    }
     let sizes = || curve.rows.iter().map(Row::tree);
     let (first, most, last) = (sizes().next().unwrap_or(0), sizes().max().unwrap_or(0), sizes().next_back().unwrap_or(0));
     let verdict = match report.verdict {
@@ -427,6 +438,7 @@ fn samples(curve: &Curve) -> Vec<Value> {
         tables.push(of_host(curve));
     }
     tables.extend(curve.cards.iter().filter(|card| card.rows.len() > 1).map(of_card));
+    tables.extend(curve.logged.iter().filter(|one| one.points.len() > 1).take(MOST_LOGGED).map(of_logged));
     tables
 }
 
@@ -453,6 +465,19 @@ fn of_card(card: &Card) -> Value {
     let titles = ["live tensors", "held by PyTorch beside them", "outside of PyTorch", "others on the card"];
     let rows = card.rows.iter().map(|row| (row.t_s, vec![row.tensors, row.cached, row.outside, row.others]));
     context! { name => name, titles => titles, rows => evenly(rows.collect()) }
+}
+
+fn of_logged(one: &LoggedCurve) -> Value {
+    let value = |v: f64| if one.percent { format!("{v:.1} %") } else { Bytes(v.max(0.0) as u64).to_string() };
+    let at = |t: f64| if one.per == "second" { words::span(t) } else { format!("{} {t:.0}", one.per) };
+    let mut low: Vec<f64> = one.points.iter().map(|point| point.1).collect();
+    for at in (1..low.len()).rev() {
+        low[at - 1] = low[at - 1].min(low[at]);
+    }
+    let every = one.points.len().div_ceil(SAMPLES);
+    let rows = one.points.iter().zip(&low).step_by(every);
+    let rows: Vec<Vec<String>> = rows.map(|((t, v), low)| vec![at(*t), value(*v), value(*low)]).collect();
+    context! { name => format!("{} as a table", one.name), titles => ["value", "least from here on"], rows => rows }
 }
 
 /// Rows of sizes at about [`SAMPLES`] times, in words.

@@ -49,6 +49,9 @@ fn write(page: &mut Page, moments: &[&BudgetReport], pid: Option<u32>, verbose: 
     if moments.iter().any(|moment| moment.most_bytes.is_some()) {
         rows.push(row("most measured in it", Style::Dim, &|moment| moment.most_bytes.map_or(0, |most| most.max(moment.bytes))));
     }
+    // They are of different times: what grew meanwhile is in the later ones.
+    let when = moments.iter().map(|moment| words::span(moment.t_s));
+    rows.push(Row { style: Style::Dim, cells: std::iter::once("looked at after".to_owned()).chain(when).collect() });
     page.blank();
     table::write(page, &columns, &rows);
 }

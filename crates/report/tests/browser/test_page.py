@@ -78,6 +78,13 @@ def pages(tmp_path_factory):
         page(name, "report", str(RECORDINGS / f"{name}.lowtide"))
     page("leak", "report", str(TRACES / "10_val_lists.leak.csv"))
     page("level", "report", str(TRACES / "01_ds_to_device.fixed.csv"))
+    lines = [
+        f"2026-11-28 10:{i // 60:02d}:{i % 60:02d} INFO step {i} RAM: {12 + i * 0.01:.2f}GB gpu_util_mem: {40 + i % 7}%\n" for i in range(300)
+    ]
+    (folder / "train.log").write_text("".join(lines))
+    page("log", "report", "train.log")
+    (folder / "steps.log").write_text("".join(f"step {i} loss 0.5 RAM: {12 + i * 0.01:.2f}GB\n" for i in range(300)))
+    page("steps", "report", "steps.log")
     run = [LOWTIDE, "run", "--record", str(folder / "r.lowtide"), "-o", str(folder / "run.html"), "--", sys.executable, "-c", PROGRAM]
     done = subprocess.run([*run, HOSTILE], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -230,6 +237,36 @@ def test_parts_of_the_page_have_names_of_their_own(browser, pages, name):
     levels = browser.run("[...document.querySelectorAll('h1, h2, h3')].map((one) => +one.tagName[1])")
     assert levels[0] == 1 and levels.count(1) == 1
     assert all(after <= before + 1 for before, after in zip(levels, levels[1:]))
+
+
+@pytest.mark.parametrize("name", ["log", "steps"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_numbers_of_a_log_are_drawn(browser, pages, name, width):
+    opened(browser, pages[name], width=width)
+    assert "LEAK" in browser.run("document.querySelector('.badge').innerText")
+    assert browser.run("document.getElementById('curve-title').innerText") == "The file's numbers"
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    view = "document.getElementById('view').selectedOptions[0].text"
+    assert browser.run(view) == "RAM"
+    before = browser.run(PIXELS)
+    layers = browser.run("[...document.querySelectorAll('#toggles input')].map((one) => one.dataset.layer)")
+    assert ("trend" in layers) == (name == "log")
+    for layer in layers:
+        press = f"document.querySelector('#toggles input[data-layer={layer}]').click()"
+        browser.run(press)
+        assert browser.run(PIXELS) != before, layer
+        browser.run(press)
+        assert browser.run(PIXELS) == before, layer
+    browser.run("document.getElementById('plot').focus()")
+    browser.key("ArrowRight")
+    read = browser.run("document.getElementById('readout').innerText")
+    assert "GiB" in read and read.startswith("after" if name == "log" else "step"), read
+    for option in browser.run("[...document.getElementById('view').options].map((one) => one.value)"):
+        browser.run(f"(() => {{ const s = document.getElementById('view'); s.value = '{option}'; s.dispatchEvent(new Event('change')); }})()")
+        assert browser.run(COLORS) > 4, option
+    # Nobody watched it, and nothing of the sort is claimed.
+    assert browser.run("document.getElementById('cost')") is None
+    assert browser.complaints() == []
 
 
 def test_what_check_found_is_shown(browser, pages):

@@ -1,5 +1,7 @@
 //! The page without a browser: complete, closed to the network, and safe whatever a report holds.
 
+use std::collections::BTreeMap;
+
 use lowtide_model::{
     Answer, DeviceFacts, Event, Exit, Gpu, GpuDriver, GpuId, GpuSample, InnerFacts, Mark, MarkKind, Mode, ProcId, ProcSample,
     Process, Report, Request, Role, RunInfo, Scope, ScopeMark, Signal, Tick,
@@ -60,6 +62,8 @@ fn page(report: &Report) -> String {
 /// The text that a reader sees, without markup and scripts.
 fn seen(page: &str) -> String {
     let body = page.split_once("<main>").and_then(|(_, rest)| rest.split_once("</main>")).unwrap().0;
+    // What stands between backticks in a sentence is code here.
+    let body = body.replace("<code>", "`").replace("</code>", "`");
     let mut out = String::new();
     let mut inside = false;
     for c in body.chars() {
@@ -275,11 +279,69 @@ fn a_days_page_has_less_than_two_megabytes() {
 }
 
 #[test]
+fn a_weeks_page_of_200_processes_has_less_than_five_megabytes_and_every_low_tide() {
+    const MINUTES: u32 = 7 * 24 * 60;
+    let mut gather = Gather::default();
+    let mut state = 7_u64;
+    let mut noise = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 34) & 0x3f_f000
+    };
+    for id in 0..200 {
+        gather.push(&process(id, if id < 8 { Role::Trainer } else { Role::CompileWorker }, 0.0));
+    }
+    // The least of all processes together, minute by minute. KiB.
+    let mut measured: Vec<u64> = Vec::new();
+    for minute in 0..MINUTES {
+        let t_s = 60.0 * f64::from(minute);
+        let spike = if minute % 60 > 57 { 4 << 30 } else { 0 };
+        // Now and then, for one minute, there is much less.
+        let dip = if minute % 997 == 500 { 200 << 20 } else { 0 };
+        let procs: Vec<ProcSample> = (0..200)
+            .map(|id| {
+                let trainer = if id == 0 { u64::from(minute) * 8192 + spike } else { 0 };
+                ProcSample { anon: (500 << 20) - dip + trainer + noise(), ..ProcSample::empty(ProcId(id)) }
+            })
+            .collect();
+        measured.push(procs.iter().map(|sample| sample.anon >> 10).sum());
+        if minute % 10 == 0 {
+            let name = if minute % 60 == 50 { "validation" } else { "train" };
+            let begin = ScopeMark { scope: Scope::Phase, index: None, name: name.into() };
+            gather.push(&Event::Mark(Mark { t_s, id: ProcId(0), what: MarkKind::Begin(begin), steps: 0, facts: None }));
+        }
+        gather.push(&Event::Tick(Tick { t_s, procs, ..Tick::default() }));
+    }
+    let page = html(&samples::leak(), &gather.finish(), &[]);
+    assert!(page.len() < 5_000_000, "{} bytes", page.len());
+    let data = data(&page);
+    let times = data["t"].as_array().unwrap();
+    assert!(times.len() > 512);
+    let shown: BTreeMap<usize, u64> = (0..times.len())
+        .map(|at| {
+            let sum = data["roles"].as_array().unwrap().iter().map(|role| role["anon"][at].as_u64().unwrap()).sum();
+            ((times[at].as_f64().unwrap() / 60.0).round() as usize, sum)
+        })
+        .collect();
+    // A span of the curve has at most 20 minutes: the least and the most of those around a minute are those of its span.
+    const SPAN: usize = 10080_usize.div_ceil(512);
+    let (mut tides, mut spikes) = (0, 0);
+    for (minute, sum) in measured.iter().enumerate() {
+        let around = &measured[minute.saturating_sub(SPAN)..(minute + SPAN + 1).min(measured.len())];
+        let (least, most) = (around.iter().min() == Some(sum), around.iter().max() == Some(sum));
+        (tides, spikes) = (tides + u32::from(least), spikes + u32::from(most));
+        if least || most {
+            assert_eq!(shown.get(&minute), Some(sum), "minute {minute}");
+        }
+    }
+    assert!(tides > 100 && spikes > 100, "{tides} low tides, {spikes} spikes");
+}
+
+#[test]
 fn a_redacted_curve_has_no_paths() {
     let mut curve = curve("/home/me/secret.csv epoch");
-    curve.redact();
+    curve.redact(&mut lowtide_report::Redaction::default());
     let page = html(&samples::leak(), &curve, &[]);
-    assert_eq!(data(&page)["phases"][0]["n"], "[redacted] epoch");
+    assert_eq!(data(&page)["phases"][0]["n"], "[phase 1]");
 }
 
 #[test]

@@ -49,15 +49,16 @@ fn what_memory_is_for_has_a_column_for_each_moment() {
     assert_eq!(
         table,
         [
-            "memory is for         at rest     train  validation",
-            "parameters            400 MiB   400 MiB     400 MiB",
-            "gradients                   -   400 MiB           -",
-            "optimizer state       800 MiB   800 MiB     800 MiB",
-            "numpy arrays                -         -    3.91 GiB",
-            "native heap            90 MiB    95 MiB      90 MiB",
-            "1 smaller part          1 MiB         -           -",
-            "all                  1.26 GiB  1.66 GiB    5.17 GiB",
-            "most measured in it         -  1.72 GiB    5.23 GiB",
+            "memory is for           at rest       train  validation",
+            "parameters              400 MiB     400 MiB     400 MiB",
+            "gradients                     -     400 MiB           -",
+            "optimizer state         800 MiB     800 MiB     800 MiB",
+            "numpy arrays                  -           -    3.91 GiB",
+            "native heap              90 MiB      95 MiB      90 MiB",
+            "1 smaller part            1 MiB           -           -",
+            "all                    1.26 GiB    1.66 GiB    5.17 GiB",
+            "most measured in it           -    1.72 GiB    5.23 GiB",
+            "looked at after      1 min 02 s  1 min 02 s  1 min 02 s",
         ],
         "{said}"
     );
