@@ -11,7 +11,7 @@ use crate::forecast::Limits;
 use crate::gpu::{self, Gpus};
 use crate::growth::{Assessment, assess};
 use crate::judge::{Ask, Outcome};
-use crate::looks::Looks;
+use crate::looks::{self, Looks};
 use crate::marks::Marks;
 use crate::pyramid::Pyramid;
 use crate::series::Store;
@@ -139,7 +139,8 @@ impl Analyser {
     }
 
     pub(crate) fn assessment(&self) -> Assessment {
-        let host = assess(&self.store, &self.marks, &self.dev_shm, self.last_s, self.over());
+        let mut host = assess(&self.store, &self.marks, &self.dev_shm, self.last_s, self.over());
+        looks::hold_back(self, &mut host.series);
         Assessment { gpus: gpu::all(self), ..host }
     }
 

@@ -45,7 +45,7 @@ pub fn host_verdict(run: &Analyser, assessment: &Assessment) -> Verdict {
 /// something that its source limits.
 fn weak(run: &Analyser, series: &Series) -> bool {
     let others = run.signal() != Signal::AnonShmem || series.role.is_none() && series.kind == Kind::Shmem;
-    others || matches!(series.kind, Kind::Anonymous | Kind::Shmem) && looks::may_fill_up(run, series)
+    others || looks::is_limited(run, series)
 }
 
 /// All findings about memory, the one that matters most first.

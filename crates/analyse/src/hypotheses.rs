@@ -6,6 +6,7 @@ use crate::analyser::Analyser;
 use crate::gpu;
 use crate::growth::{Assessment, Series};
 use crate::judge::Outcome;
+use crate::looks;
 
 /// Weighs the usual suspects of a run whose memory climbs.
 pub fn weigh(run: &Analyser, assessment: &Assessment) -> Vec<Hypothesis> {
@@ -27,6 +28,7 @@ pub fn weigh(run: &Analyser, assessment: &Assessment) -> Vec<Hypothesis> {
     let mut all = vec![first, workers(run, assessment), spikes(assessment)];
     all.extend([copies(run, assessment), processes(run, assessment), outside(run, assessment)].into_iter().flatten());
     all.extend(gpu::hypothesis(&assessment.gpus));
+    name_who_fills_up(run, assessment, &mut all);
     // An undecided report must say what it is undecided about.
     if assessment.growing().is_empty()
         && all.iter().all(|h| h.state != HypothesisState::Open)
@@ -38,6 +40,16 @@ pub fn weigh(run: &Analyser, assessment: &Assessment) -> Vec<Hypothesis> {
         all.push(say(&format!("growing {what} of {who}"), HypothesisState::Open, why.to_owned(), "watch for longer"));
     }
     all
+}
+
+/// Growth that is held back since its source limits it is told with its holder.
+fn name_who_fills_up(run: &Analyser, assessment: &Assessment, all: &mut [Hypothesis]) {
+    let of_it = assessment.series.iter().find(|s| s.judged.outcome == Outcome::Unclear && s.judged.doubt == looks::FILLS);
+    let Some(who) = of_it.and_then(|series| looks::who_fills_up(run, series)) else { return };
+    for open in all.iter_mut().filter(|hypothesis| hypothesis.evidence == looks::FILLS) {
+        open.evidence.clone_from(&who);
+        "watch on: it must stop growing where it is full".clone_into(&mut open.action);
+    }
 }
 
 fn say(name: &str, state: HypothesisState, evidence: String, action: &str) -> Hypothesis {

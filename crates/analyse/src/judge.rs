@@ -80,6 +80,11 @@ impl Judged {
     pub fn grows(&self) -> bool {
         matches!(self.outcome, Outcome::Rising | Outcome::Leaking)
     }
+
+    /// Claims nothing of it after all, for so many seconds more.
+    pub fn hold_back(&mut self, doubt: &'static str, more_s: f64) {
+        unclear(self, doubt, more_s);
+    }
 }
 
 /// Shortest stretch, in seconds, on which anything is claimed: replay buffers and frame caches of real runs fill

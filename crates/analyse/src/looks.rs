@@ -1,8 +1,8 @@
 //! What looks into a process say of its growth: who holds what was added.
 //!
 //! A look never makes a leak and never rules one out: it names somebody only for growth that was found without it, and only
-//! where what grew between two looks is of the size of that growth. Where that is something that its source limits, the growth is no
-//! more than likely a leak.
+//! where what grew between two looks is of the size of that growth. Where that is something that its source limits, nothing is claimed
+//! for some minutes, and after them the growth is no more than likely a leak.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -347,15 +347,58 @@ fn blame(holder: &HolderGrown, grown: &Grown, explains: f64, finding: &mut Findi
     });
 }
 
-/// Whether looks show that what grows is held by something that its source limits: before it is full, nothing rules out that it
-/// stops.
-pub fn may_fill_up(run: &Analyser, series: &Series) -> bool {
+/// Why growth is open that looks show to be held by what its source limits.
+pub const FILLS: &str = "what grows is held by something that its source limits: it may be filling up";
+/// Seconds of growth of such a thing after which it is claimed all the same: a limit that is never reached limits nothing.
+const FILLS_S: f64 = 300.0;
+/// The least share of the growth that such things must explain for nothing to be claimed.
+const MOST_OF_IT: f64 = 0.5;
+
+/// Holds back growth of things that their source limits, for as long as they may be filling up.
+pub fn hold_back(run: &Analyser, series: &mut [Series]) {
+    for series in series.iter_mut().filter(|series| series.judged.grows()) {
+        let span_s = series.judged.until_s - series.judged.since_s;
+        if span_s < FILLS_S && may_fill_up(run, series, MOST_OF_IT) {
+            // Whatever it has taken so far, as much again shows whether it has an end.
+            series.judged.hold_back(FILLS, span_s.min(FILLS_S - span_s));
+        }
+    }
+}
+
+/// Who that is, and what limits it.
+pub fn who_fills_up(run: &Analyser, series: &Series) -> Option<String> {
+    let grown = series.process.and_then(|id| run.looks().by_process.get(&id))?;
+    let holder = apart_from_one_another(&grown.holders).into_iter().find(|holder| holder.bounded)?;
+    Some(format!(
+        "{} grew by {} in {}, and its source keeps it from growing for ever ({})",
+        holder.name,
+        Bytes(own(holder).unsigned_abs()),
+        Seconds(grown.seconds),
+        holder.why
+    ))
+}
+
+/// Whether growth cannot be more than likely a leak, since looks show that what grows is held by something that its source limits.
+pub fn is_limited(run: &Analyser, series: &Series) -> bool {
+    may_fill_up(run, series, MATERIAL)
+}
+
+/// Whether things that their source limits explain so large a share of the growth, and nothing else does: before they are full,
+/// nothing rules out that it stops.
+fn may_fill_up(run: &Analyser, series: &Series, least: f64) -> bool {
+    if series.copied || !matches!(series.kind, Kind::Anonymous | Kind::Shmem) {
+        return false;
+    }
     let Some(grown) = series.process.and_then(|id| run.looks().by_process.get(&id)) else { return false };
+    if mostly(grown, Sort::Native) || mostly(grown, Sort::Holes) {
+        return false;
+    }
     let expected = series.judged.rate * grown.seconds;
-    let fits = |holder: &&HolderGrown| (MATERIAL..=PLAUSIBLE).contains(&(own(holder) as f64 / expected));
-    let fitting: Vec<&HolderGrown> = apart_from_one_another(&grown.holders).into_iter().filter(fits).collect();
-    let held = !mostly(grown, Sort::Native) && !mostly(grown, Sort::Holes);
-    held && !series.copied && !fitting.is_empty() && fitting.iter().all(|holder| holder.bounded)
+    let share = |holder: &HolderGrown| own(holder) as f64 / expected;
+    let apart = apart_from_one_another(&grown.holders);
+    let fitting = apart.into_iter().filter(|holder| (MATERIAL..=PLAUSIBLE).contains(&share(holder)));
+    let (limited, others): (Vec<&HolderGrown>, Vec<_>) = fitting.partition(|holder| holder.bounded);
+    others.is_empty() && !limited.is_empty() && limited.into_iter().map(share).sum::<f64>() >= least
 }
 
 /// What it has more of in the process's own memory, bytes: what lies on a GPU is no part of the growth of RAM.

@@ -4,8 +4,8 @@ mod common;
 
 use lowtide_analyse::Analyser;
 use lowtide_model::{
-    Event, ExitStatus, Finding, Grown, HolderGrown, Kind, Look, Note, NoteKind, ObjectGrown, PartGrown, ProcId, ProcSample,
-    Process, Report, Role, RunEnd, Site, Sort, Tick, Verdict,
+    Event, ExitStatus, Finding, Grown, HolderGrown, HypothesisState, Kind, Look, Note, NoteKind, ObjectGrown, PartGrown, ProcId,
+    ProcSample, Process, Report, Role, RunEnd, Site, Sort, Tick, Verdict,
 };
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -137,10 +137,15 @@ fn why_nobody_is_named_is_said() {
 
 /// A run of 90 s that grows by so many MiB per second, and two looks into it.
 fn run(rate: f64, holders: Vec<HolderGrown>, native: f64) -> Report {
+    run_for(90, rate, holders, native)
+}
+
+/// The same for so many seconds.
+fn run_for(seconds: u32, rate: f64, holders: Vec<HolderGrown>, native: f64) -> Report {
     let mut analyser = Analyser::new();
     common::start(-100.0).iter().for_each(|event| analyser.push(event));
     let look = |t_s, grown| Event::Look(look(t_s, 0, grown));
-    for t in 0..90 {
+    for t in 0..seconds {
         let t_s = f64::from(t);
         if t == 40 {
             analyser.push(&look(t_s, None));
@@ -216,12 +221,25 @@ fn what_its_source_limits_may_still_be_filling_up() {
     let limited = |mib| HolderGrown { bounded: true, why: "it has a limit".into(), ..holder("boxes", mib) };
     let verdict = |holders, native| run(1.0, holders, native).verdict;
     assert_eq!(verdict(vec![holder("boxes", 15.0)], 0.0), Verdict::Leak);
-    assert_eq!(verdict(vec![limited(15.0)], 0.0), Verdict::LikelyLeak);
+    assert_eq!(verdict(vec![limited(15.0)], 0.0), Verdict::Undecided);
+    assert_eq!(verdict(vec![limited(6.0)], 0.0), Verdict::LikelyLeak, "most is held by somebody else, or by nobody");
     assert_eq!(verdict(vec![limited(15.0), holder("scores", 6.0)], 0.0), Verdict::Leak, "another one explains as much");
     assert_eq!(verdict(vec![limited(3.0)], 0.0), Verdict::Leak, "it explains little");
     assert_eq!(verdict(vec![limited(6.0)], 0.7), Verdict::Leak, "most is native memory");
     let report = run(1.0, vec![limited(15.0)], 0.0);
-    assert!(leak(&report).confidence < 0.95);
+    assert!(report.leak().is_none() && report.more_seconds_needed > 0.0);
+    let open = &report.hypotheses[0];
+    assert!(open.state == HypothesisState::Open && open.evidence.contains("boxes grew by 15 MiB"), "{open:?}");
+}
+
+#[test]
+fn a_limit_that_is_not_reached_for_minutes_limits_nothing() {
+    let limited = HolderGrown { bounded: true, why: "it has a limit".into(), ..holder("boxes", 15.0) };
+    let report = run_for(400, 1.0, vec![limited], 0.0);
+    assert_eq!(report.verdict, Verdict::LikelyLeak);
+    let finding = leak(&report);
+    assert!(finding.holder.is_none() && finding.confidence < 0.95);
+    assert!(finding.evidence.iter().any(|line| line.contains("boxes") && line.contains("it has a limit")), "{finding:?}");
 }
 
 #[test]
@@ -234,7 +252,7 @@ fn a_bound_that_takes_longer_looks_the_same_as_long_as_no_line_is_known() {
 
 #[test]
 fn what_grew_too_little_or_too_much_or_is_bounded_is_not_named() {
-    let bounded = HolderGrown { bounded: true, why: "it has a limit".into(), ..holder("boxes", 15.0) };
+    let bounded = HolderGrown { bounded: true, why: "it has a limit".into(), ..holder("boxes", 8.0) };
     for (one, said) in [(holder("boxes", 3.0), "only"), (holder("boxes", 90.0), "comes and goes"), (bounded, "it has a limit")] {
         let report = run(1.0, vec![one], 0.0);
         let finding = leak(&report);
