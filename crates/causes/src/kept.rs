@@ -117,6 +117,10 @@ pub(crate) fn is_open_image(check: &Check, file: FileId, scope: ScopeId, value: 
     let model = check.flow.models.of(file);
     let opens = |call: &ExprCall, scope| model.full_name(scope, &call.func).is_some_and(|name| name == "PIL.Image.open");
     match value {
+        // A dataclass that has one among its fields.
+        Expr::Call(call) if is_record(check, file, scope, call) => {
+            lowtide_lint::ask::given(call).any(|field| !field.is_call_expr() && is_open_image(check, file, scope, field))
+        }
         Expr::Call(call) => opens(call, scope),
         Expr::Name(name) => {
             let Some(owner) = model.owner(scope, name.id.as_str()) else { return false };
@@ -137,6 +141,14 @@ pub(crate) fn is_open_image(check: &Check, file: FileId, scope: ScopeId, value: 
         }
         _ => false,
     }
+}
+
+/// Whether a call makes a record: an object of a class of the program's own that keeps its arguments as they are.
+fn is_record(check: &Check, file: FileId, scope: ScopeId, call: &ExprCall) -> bool {
+    check.flow.models.class(file, scope, &call.func).is_some_and(|(file, scope)| {
+        let class = lowtide_lint::flow::ClassId { file, scope };
+        check.flow.method(class, "__init__").is_none() && check.flow.method(class, "__post_init__").is_none()
+    })
 }
 
 /// A lambda or an inner function that uses a local of the function around it.

@@ -6,13 +6,14 @@ mod handed;
 mod here;
 mod lasting;
 mod loaders;
+mod made;
 mod puts;
 mod steps;
 mod unused;
 mod values;
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 pub use again::loops_around;
 pub use loaders::{Loader, Workers};
@@ -37,9 +38,7 @@ pub struct Check<'f, 'p> {
     pub containers: Containers<'f, 'p>,
     /// The files to be checked.
     files: Vec<FileId>,
-    /// Who calls whom; read when it is first asked for.
-    calls: OnceCell<again::Calls<'p>>,
-    /// What is kept for good; the same.
+    /// What is kept for good; found when it is first asked for.
     kept: OnceCell<Vec<Put<'p>>>,
     /// What each file puts into containers.
     puts: RefCell<HashMap<FileId, Vec<Put<'p>>>>,
@@ -54,8 +53,6 @@ pub struct Check<'f, 'p> {
     made_before: OnceCell<lasting::MadeBefore>,
     /// Whether loops run a model; the same.
     rounds: RefCell<HashMap<(FileId, BlockId), bool>>,
-    /// Parameters that are given something with its graph, and what comes from them; the same.
-    handed: OnceCell<HashSet<Place<'p>>>,
 }
 
 /// A place at which a rule found its pattern.
@@ -127,7 +124,6 @@ impl<'f, 'p> Check<'f, 'p> {
             autograd: Autograd::new(flow),
             containers: Containers::new(flow),
             files,
-            calls: OnceCell::new(),
             kept: OnceCell::new(),
             puts: RefCell::default(),
             loaders: OnceCell::new(),
@@ -136,7 +132,6 @@ impl<'f, 'p> Check<'f, 'p> {
             long_lived: RefCell::default(),
             made_before: OnceCell::new(),
             rounds: RefCell::default(),
-            handed: OnceCell::new(),
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::kept::{Sort, sort};
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::ask::last_name;
 use lowtide_lint::check::{Check, Confidence, Hit};
 use lowtide_lint::feeds::Bound as Limit;
 
@@ -40,8 +41,12 @@ fn rule(check: &Check) -> Vec<Hit> {
     for (file, model) in check.files() {
         for put in check.puts(file, model) {
             let large = || matches!(sort(check, &put), Sort::Data | Sort::Batch | Sort::View | Sort::State);
+            // The norm of all gradients is a tensor of one number.
+            let is_norm =
+                put.value.as_call_expr().and_then(|call| last_name(&call.func)).is_some_and(|name| name.contains("_norm"));
             // What bounds it takes the longest to tell.
-            if check.runs_with_training(file, put.scope, put.block)
+            if !is_norm
+                && check.runs_with_training(file, put.scope, put.block)
                 && large()
                 && matches!(check.firm_bound(&put), Some(Limit::Ceiling(_)))
             {

@@ -51,7 +51,13 @@ fn rule(check: &Check) -> Vec<Hit> {
             if !HOOKS.contains(&method.attr.as_str()) || check.flow.callee(file, call.scope, &call.call.func).is_some() {
                 continue;
             }
-            if (is_dropped(call) || !removes(model)) && is_again(check, file, call, &method.value) {
+            let kept = !is_dropped(call) && removes(model);
+            if !kept && check.is_given_to_one_after_the_other(file, call.scope, call.block, &method.value) {
+                hits.push(Hit::new(file, call.call.start()).saying(format!(
+                    "{} gets one more hook with each object that is made for the same model; none is removed",
+                    code(check, file, &method.value)
+                )));
+            } else if !kept && is_again(check, file, call, &method.value) {
                 hits.push(Hit::new(file, call.call.start()).saying(format!(
                     "{} gets one more hook each time that this line in {} runs; none is removed",
                     code(check, file, &method.value),

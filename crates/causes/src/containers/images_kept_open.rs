@@ -3,9 +3,9 @@
 use crate::kept::{Sort, sort};
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::check::{Check, Hit};
+use lowtide_lint::check::{Check, Hit, Put, loops_around};
 use lowtide_lint::flow::Place;
-use lowtide_lint::model::{Bound, Expr, Ranged, ScopeId, elements_of};
+use lowtide_lint::model::{BlockKind, Bound, Expr, Ranged, ScopeId, elements_of};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -45,6 +45,7 @@ fn rule(check: &Check) -> Vec<Hit> {
         for put in check.puts(file, model).iter().filter(|put| sort(check, put) == Sort::Image) {
             let places = check.flow.places(file, put.scope, put.container);
             let lasts = places.iter().any(|at| matches!(at.place, Place::Attribute(..)))
+                || is_given_back(check, file, put)
                 || check.lasts(file, put.scope, put.block, put.container);
             let bound = || check.containers.bound(file, put.scope, put.block, put.container, put.key).is_some();
             if lasts && !bound() && check.containers.is_repeated(file, put.scope, put.block) {
@@ -75,6 +76,18 @@ fn rule(check: &Check) -> Vec<Hit> {
         }
     }
     hits
+}
+
+/// Whether a function opens many and gives all of them back.
+fn is_given_back<'p>(check: &Check<'_, 'p>, file: FileId, put: &Put<'p>) -> bool {
+    let model = check.flow.models.of(file);
+    let (Some(function), Expr::Name(container)) = (model.function_of(put.scope), put.container) else { return false };
+    let many = loops_around(model, put.block).any(|round| match model.block(round).kind {
+        BlockKind::For(each) => may_be_many(check, file, put.scope, &each.iter),
+        _ => false,
+    });
+    let mut results = model.results.iter().filter(|result| result.scope == function);
+    many && results.any(|result| matches!(result.value, Expr::Name(name) if name.id == container.id))
 }
 
 /// Whether a script goes over something that it does not write out itself.

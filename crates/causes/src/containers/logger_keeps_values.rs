@@ -1,9 +1,12 @@
 //! LT302: An experiment logger keeps what it was given.
 
+use std::collections::HashSet;
+
 use crate::kept::is_added;
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::ask::argument;
+use lowtide_lint::autograd::mentions;
 use lowtide_lint::check::{Check, Confidence, Hit, Put};
 use lowtide_lint::feeds::Kind;
 use lowtide_lint::flow::Place;
@@ -96,9 +99,17 @@ pub(crate) fn keeps<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
     });
     of_object
         && is_added(check, put)
+        && !is_given_out(check, put)
         && check.is_handed(file, scope, block, value)
         && check.containers.bound(file, scope, block, container, key).is_none()
         && check.containers.is_never_emptied(file, scope, container)
+}
+
+/// Whether what is in a container is given to others: a memory to learn from, not a log.
+fn is_given_out<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    let container: HashSet<_> = check.flow.places(put.file, put.scope, put.container).into_iter().map(|at| at.place).collect();
+    let model = check.flow.models.of(put.file);
+    model.results.iter().any(|result| mentions(check.flow, put.file, result.scope, result.value, &container, 12))
 }
 
 /// What `self.log({...})` of a Trainer of transformers is given: that appends it to its history as it is.

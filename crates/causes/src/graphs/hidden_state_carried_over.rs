@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
-use lowtide_lint::ask::{given, is_backward};
+use lowtide_lint::ask::given;
 use lowtide_lint::autograd::mentions;
 use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::feeds::Kind;
 use lowtide_lint::feeds::{innermost_loop, is_inside};
-use lowtide_lint::model::{Bound, Expr, Ranged};
+use lowtide_lint::model::{Bound, Call, Expr, Ranged};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -37,7 +37,8 @@ fn signature(live: &Live) -> Option<u8> {
     (live.kind == Memory::Graph && live.statement == Some(Kind::Accumulated)).then_some(70)
 }
 
-/// `out, hidden = model(x, hidden)` in a loop that calls `backward` in each round, and nothing sets `hidden` anew.
+/// `out, hidden = model(x, hidden)` in a loop that takes a step of a training in each round, or goes over a loader, and nothing sets
+/// `hidden` anew.
 fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model) in check.files() {
@@ -45,9 +46,12 @@ fn rule(check: &Check) -> Vec<Hit> {
             let (scope, block) = (assign.scope, assign.block);
             let Expr::Call(call) = assign.value else { continue };
             let Some(round) = innermost_loop(model, block) else { continue };
+            let site = Call { call, statement: assign.range, block, scope };
             let target: HashSet<_> = check.flow.places(file, scope, assign.target).into_iter().map(|at| at.place).collect();
             let given = given(call);
-            let trains = model.calls.iter().any(|call| is_backward(call.call) && is_inside(model, call.block, round));
+            // Without a backward pass it is the same: over the batches of a loader nothing takes the graph off.
+            let trains = check.trains_in(file, round)
+                || check.goes_over_loader(file, round) && !check.autograd.reaches_backward(file, assign);
             let detached = model.calls.iter().any(|call| {
                 matches!(&*call.call.func, Expr::Attribute(method) if method.attr.as_str() == "detach_"
                     && mentions(check.flow, file, call.scope, &method.value, &target, 12))
@@ -56,6 +60,7 @@ fn rule(check: &Check) -> Vec<Hit> {
             if trains
                 && !detached
                 && given.into_iter().any(|value| mentions(check.flow, file, scope, value, &target, 12))
+                && check.call_runs_model(file, &site)
                 && check.autograd.carries(file, scope, block, assign.value)
                 && !check.containers.is_renewed(file, scope, block, assign.target, assign.target.start())
                 && check.outlives(file, scope, block, assign.target)

@@ -7,7 +7,7 @@ use crate::{Cause, Fix, Language, Live, Memory, Severity};
 use lowtide_lint::autograd::mentions;
 use lowtide_lint::check::{Check, Confidence, Hit};
 use lowtide_lint::feeds::{Kind, innermost_loop, is_inside};
-use lowtide_lint::flow::Place;
+use lowtide_lint::flow::{ClassId, Place};
 use lowtide_lint::model::{Assign, Bound, Expr, Operator, Ranged};
 use lowtide_lint::program::FileId;
 
@@ -69,6 +69,7 @@ fn rule(check: &Check) -> Vec<Hit> {
                 && !check.autograd.reaches_backward(file, assign)
                 && !begins_with_graph(check, file, assign)
                 && !is_begun_anew(check, file, assign)
+                && !is_models_term(check, file, assign)
             {
                 let what =
                     format!("{} sums up {} with the graph of each step", code(check, file, target), code(check, file, added));
@@ -164,6 +165,16 @@ const NOTHING: &[&str] = &[
     "FloatTensor",
     "Tensor",
 ];
+
+/// Whether a model sums something up that its methods give to others: a term of the loss, most likely.
+fn is_models_term<'p>(check: &Check<'_, 'p>, file: FileId, sum: &Assign<'p>) -> bool {
+    let model = check.flow.models.of(file);
+    let of_model = model.method_of(sum.scope).is_some_and(|(class, _)| check.autograd.is_module(ClassId { file, scope: class }));
+    let total: HashSet<_> = check.flow.places(file, sum.scope, sum.target).into_iter().map(|at| at.place).collect();
+    of_model
+        && total.iter().all(|place| matches!(place, Place::Attribute(..)))
+        && model.results.iter().any(|result| mentions(check.flow, file, result.scope, result.value, &total, 12))
+}
 
 /// Whether the same loop also sets the total to something else: at every optimizer step, say, when gradients are accumulated.
 fn is_begun_anew<'p>(check: &Check<'_, 'p>, file: FileId, sum: &Assign<'p>) -> bool {

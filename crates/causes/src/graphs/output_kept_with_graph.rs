@@ -1,13 +1,15 @@
 //! LT103: Outputs are kept together with their graph.
 
 use super::cached_embedding_with_graph::is_cached;
+use crate::kept::is_added;
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::ask::is_backward;
+use lowtide_lint::ask::{argument, given, is_backward, says};
 use lowtide_lint::check::{Check, Confidence, Hit, Put, loops_around};
 use lowtide_lint::feeds::{Bound as Limit, is_inside};
-use lowtide_lint::flow::{At, Place};
-use lowtide_lint::model::{BindingKind, Expr, ScopeId};
+use lowtide_lint::flow::{At, ClassId, Place};
+use lowtide_lint::model::{Assign, BindingKind, Bound, Expr, Ranged, ScopeId};
+use lowtide_lint::program::FileId;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -55,8 +57,37 @@ fn rule(check: &Check) -> Vec<Hit> {
             let hit = Hit::new(file, put.offset).saying(what).with(confidence);
             hits.push(hit.fixed(check.detach(file, put.scope, put.block, put.value, put.container)));
         }
+        hits.extend(model.assigns.iter().filter_map(|assign| joined(check, file, assign)));
     }
     hits
+}
+
+/// `outs = torch.cat((outs, out))` in each round.
+fn joined<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>) -> Option<Hit> {
+    let Assign { target, scope, block, .. } = *assign;
+    let call = assign.value.as_call_expr().filter(|_| assign.how == Bound::Whole)?;
+    let elements = match call.arguments.args.first()? {
+        Expr::Tuple(all) => &all.elts,
+        Expr::List(all) => &all.elts,
+        _ => return None,
+    };
+    let model = check.flow.models.of(file);
+    let joins = model
+        .full_name(scope, &call.func)
+        .is_some_and(|name| matches!(name.as_str(), "torch.cat" | "torch.concat" | "torch.hstack" | "torch.vstack"));
+    let old = |element: &'p Expr| check.same(file, scope, target, element);
+    let added = elements.iter().find(|element| !old(element)).filter(|_| joins && elements.iter().any(old))?;
+    let kept = check.containers.is_repeated(file, scope, block)
+        && check.outlives(file, scope, block, target)
+        && check.carries(file, scope, block, assign.target.start(), added)
+        && check.spans_steps(file, scope, block, target, added)
+        && !check.autograd.reaches_backward(file, assign)
+        && !check.containers.is_renewed(file, scope, block, target, assign.target.start());
+    kept.then(|| {
+        Hit::new(file, target.start())
+            .saying(format!("{} gets longer by {} with its graph", code(check, file, target), code(check, file, added)))
+            .fixed(check.detach(file, scope, block, added, target))
+    })
 }
 
 /// Whether something with its graph is put where it outlives the round.
@@ -64,24 +95,97 @@ pub(super) fn keeps<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
     let Put { file, scope, block, container, value, .. } = *put;
     check.containers.is_repeated(file, scope, block)
         && check.outlives(file, scope, block, container)
-        && check.carries(file, scope, block, put.offset, value)
+        && (check.carries(file, scope, block, put.offset, value) || is_handed(check, put))
         && !is_slot(check, put)
+        && !is_tensor(check, put)
+}
+
+/// Whether it is put into a tensor that was made before, or among the attributes of an object.
+fn is_tensor<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    let made = check.values(put.file, put.scope, put.container);
+    let by_torch = |file, scope, value: &Expr| match value {
+        Expr::Call(call) => {
+            let name = check.flow.models.of(file).full_name(scope, &call.func).unwrap_or_default();
+            name.strip_prefix("torch.").is_some_and(|name| !name.contains('.'))
+        }
+        _ => false,
+    };
+    // `self.register_buffer("memory", ...)`
+    let buffer = put.container.as_attribute_expr().is_some_and(|container| {
+        let model = check.flow.models.of(put.file);
+        model
+            .calls_named(&["register_buffer"])
+            .iter()
+            .any(|call| argument(call.call, 0, "name").is_some_and(|name| says(name, container.attr.as_str())))
+    });
+    let of_attributes = buffer || matches!(put.container, Expr::Attribute(each) if each.attr.as_str() == "__dict__");
+    of_attributes || made.into_iter().any(|(file, scope, value)| by_torch(file, scope, value))
+}
+
+/// Whether an object that is no model puts something into a container of its own that it is given with its graph, for good or until
+/// a framework logs. A log of such is LT302's.
+fn is_handed<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    let Put { file, scope, block, container, value, key, .. } = *put;
+    let own = |at: &At| matches!(at.place, Place::Attribute(..));
+    let for_good = || {
+        check.containers.bound(file, scope, block, container, key).is_none()
+            && check.containers.is_never_emptied(file, scope, container)
+    };
+    check.flow.places(file, scope, container).iter().any(own)
+        && is_added(check, put)
+        && check.is_handed(file, scope, block, value)
+        && (is_let_go_by_framework(check, put) || for_good())
+        && !crate::containers::logger_keeps_values::keeps(check, put)
 }
 
 /// Whether a container is made anew around the innermost loop, and that loop takes a training step in each of its rounds: the
 /// graphs of all of its steps, a whole epoch mostly, are alive at once.
 fn is_let_go_late<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
     let model = check.flow.models.of(put.file);
-    let Some(round) = loops_around(model, put.block).next() else { return false };
     if !matches!(check.firm_bound(put), Some(Limit::Emptied(_))) {
         return false;
     }
+    if is_let_go_by_framework(check, put) {
+        return true;
+    }
+    let Some(round) = loops_around(model, put.block).next() else { return false };
     let steps = model.calls.iter().any(|call| is_backward(call.call) && is_inside(model, call.block, round));
-    steps && check.containers.is_made_around(put.file, put.scope, put.container, round)
+    // The batches that one step of an optimizer is made of.
+    let begins = |outer| model.calls_named(&["zero_grad"]).iter().any(|call| is_inside(model, call.block, outer));
+    let accumulates = !begins(round) && loops_around(model, put.block).nth(1).is_some_and(begins);
+    steps && !accumulates && check.containers.is_made_around(put.file, put.scope, put.container, round)
 }
 
-/// An entry of the function around, under a key that is given by its caller: the results of workers.
+/// `states[i] = cell(x, states[i])`
+fn updates<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &'p Expr) -> bool {
+    let Expr::Call(call) = put.value else { return false };
+    let text = |expr: &Expr| check.text(put.file, expr.range());
+    given(call).any(|value| match value {
+        Expr::Subscript(item) => text(&item.value) == text(put.container) && text(&item.slice) == text(key),
+        _ => false,
+    })
+}
+
+/// Whether only the methods that a framework calls once in many steps take anything out of a container: where it logs.
+fn is_let_go_by_framework<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    let mut taken = check.containers.let_go(put.file, put.scope, put.container).into_iter().peekable();
+    taken.peek().is_some()
+        && taken.all(|(file, scope, _)| {
+            let model = check.flow.models.of(file);
+            model.method_of(scope).is_some_and(|(class, method)| {
+                model.scope(method).name() == "__init__"
+                    || matches!(model.scope(method).name(), "log" | "on_log")
+                        && check.containers.is_foreign(ClassId { file, scope: class })
+            })
+        })
+}
+
+/// An entry of the function around, under a key that is given by its caller: the results of workers; one that is computed from what
+/// it was before.
 fn is_slot<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    if put.key.is_some_and(|key| updates(check, put, key)) {
+        return true;
+    }
     let Some(Expr::Name(key)) = put.key else { return false };
     let model = check.flow.models.of(put.file);
     let own = model.function_of(put.scope);

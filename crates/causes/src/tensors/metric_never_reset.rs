@@ -3,9 +3,9 @@
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::ask::given;
-use lowtide_lint::check::{Check, Hit};
+use lowtide_lint::check::{Check, Hit, Put};
 use lowtide_lint::flow::{At, Place};
-use lowtide_lint::model::{Assign, Bound, Expr, Model, Ranged, TextSize};
+use lowtide_lint::model::{Assign, Bound, Expr, Model, Ranged, ScopeId, TextSize};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -55,8 +55,45 @@ fn rule(check: &Check) -> Vec<Hit> {
                 )));
             }
         }
+        hits.extend(own_lists(check, file, model));
     }
     hits
+}
+
+/// What a metric of the program's own puts into lists that are no states of it, so that `reset` does not know of them.
+fn own_lists<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>) -> Vec<Hit> {
+    let puts = check.puts(file, model);
+    let kept = puts.iter().filter(|put| {
+        let Some((class, "update")) = check.method_at(file, put.scope) else { return false };
+        let own = |at: &At| matches!(at.place, Place::Attribute(of, _) if check.flow.classes.ancestors(class).contains(&of));
+        check.has_base(class, |name| name.starts_with("torchmetrics.") && name.ends_with("Metric"))
+            && check.flow.places(file, put.scope, put.container).iter().any(own)
+            && put.key.is_none()
+            && is_used(check, file, model, put.scope)
+            && is_attribute_made(check, file, put)
+            && check.containers.bound(file, put.scope, put.block, put.container, put.key).is_none()
+            && check.containers.is_never_emptied(file, put.scope, put.container)
+    });
+    kept.map(|put| {
+        Hit::new(file, put.offset).saying(format!(
+            "{} gets {} at each update, and is no state that `reset` empties",
+            code(check, file, put.container),
+            code(check, file, put.value)
+        ))
+    })
+    .collect()
+}
+
+/// Whether the program itself updates such a metric again and again.
+fn is_used(check: &Check, file: FileId, model: &Model, scope: ScopeId) -> bool {
+    model.function_of(scope).is_some_and(|update| {
+        check.callers(file, update).iter().any(|(from, call)| check.runs_again(*from, call.scope, call.block))
+    })
+}
+
+/// Whether a list is an attribute that is assigned: a state is made by `add_state`.
+fn is_attribute_made<'p>(check: &Check<'_, 'p>, file: FileId, put: &Put<'p>) -> bool {
+    check.values(file, put.scope, put.container).iter().any(|(_, _, value)| value.is_list_expr())
 }
 
 /// Whether a metric is made that has the predictions of all batches as its state.

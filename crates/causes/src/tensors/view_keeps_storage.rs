@@ -3,7 +3,14 @@
 use crate::kept::{Sort, is_added, sort};
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::check::{Check, Hit};
+use lowtide_lint::check::{Check, Confidence, Hit, Put};
+use lowtide_lint::feeds::{innermost_loop, is_inside};
+use lowtide_lint::flow::{At, Place};
+use lowtide_lint::model::{Bound, Expr, Ranged, ScopeId};
+use lowtide_lint::program::FileId;
+
+/// Functions that are followed to what they give.
+const MAX_HOPS: usize = 4;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -33,15 +40,74 @@ fn signature(live: &Live) -> Option<u8> {
     (live.views && live.adds_to_container() && !live.has_graph()).then_some(94)
 }
 
-/// A part of a tensor, without a copy, is put somewhere for good.
+/// A part of a tensor, without a copy, is put somewhere for good; or one of each batch is gathered over a whole evaluation.
 fn rule(check: &Check) -> Vec<Hit> {
     let puts = check.kept_for_good().iter().filter(|put| is_added(check, put) && sort(check, put) == Sort::View);
-    puts.map(|put| {
-        Hit::new(put.file, put.offset).saying(format!(
-            "{} keeps {}, and with it all of the tensor that this is a part of",
-            code(check, put.file, put.container),
-            code(check, put.file, put.value)
-        ))
-    })
-    .collect()
+    let mut hits: Vec<Hit> = puts
+        .map(|put| {
+            Hit::new(put.file, put.offset).saying(format!(
+                "{} keeps {}, and with it all of the tensor that this is a part of",
+                code(check, put.file, put.container),
+                code(check, put.file, put.value)
+            ))
+        })
+        .collect();
+    for (file, model) in check.files().filter(|(_, model)| model.source.text().contains("torch")) {
+        for put in check.puts(file, model).iter().filter(|put| is_gathered(check, put)) {
+            hits.push(Hit::new(file, put.offset).with(Confidence::Medium).saying(format!(
+                "{} keeps {} of each batch, and with it all of the tensor that this is a part of, until the loop is over",
+                code(check, file, put.container),
+                code(check, file, put.value)
+            )));
+        }
+    }
+    hits
+}
+
+/// Whether one of many along a dimension is put into a list around a loop that runs a model without gradients.
+fn is_gathered<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    let Put { file, scope, block, container, value, key, .. } = *put;
+    let model = check.flow.models.of(file);
+    let Some(round) = check.long_loop(file, block).filter(|round| innermost_loop(model, block) == Some(*round)) else {
+        return false;
+    };
+    key.is_none()
+        && picks_one(check, file, scope, value, MAX_HOPS)
+        && check.autograd.is_without(file, scope, block)
+        && check.outlives(file, scope, block, container)
+        && model.calls.iter().filter(|call| is_inside(model, call.block, round)).any(|call| check.call_runs_model(file, call))
+}
+
+/// Whether a value is `x[:, 0]`, directly or as the last that a variable or a function of the program gives: one of many along a
+/// dimension, which shares the storage of all.
+fn picks_one<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: &'p Expr, left: usize) -> bool {
+    let Some(left) = left.checked_sub(1) else { return false };
+    match value {
+        Expr::Subscript(part) => match &*part.slice {
+            Expr::Tuple(parts) => {
+                parts.elts.iter().any(Expr::is_number_literal_expr)
+                    && parts.elts.iter().any(Expr::is_slice_expr)
+                    && parts.elts.iter().all(|part| {
+                        part.is_number_literal_expr()
+                            || matches!(part, Expr::Slice(all) if all.lower.is_none() && all.upper.is_none())
+                    })
+            }
+            _ => false,
+        },
+        Expr::Name(_) => {
+            let model = check.flow.models.of(file);
+            let own = |at: &At<'p>| matches!(at.place, Place::Variable(of, owner, _) if of == file && model.function_of(scope) == Some(owner));
+            let places = check.flow.places(file, scope, value);
+            let given = places.iter().filter(|at| own(at)).flat_map(|at| check.flow.assigned(at.place));
+            let last =
+                given.filter(|(_, assign)| assign.target.start() < value.start()).max_by_key(|(_, assign)| assign.target.start());
+            last.is_some_and(|(_, assign)| assign.how == Bound::Whole && picks_one(check, file, assign.scope, assign.value, left))
+        }
+        Expr::Call(call) => check.flow.callee(file, scope, &call.func).is_some_and(|(of, function)| {
+            let model = check.flow.models.of(of);
+            let mut results = model.results.iter().filter(|result| result.scope == function && !result.yielded);
+            results.any(|result| picks_one(check, of, result.scope, result.value, left))
+        }),
+        _ => false,
+    }
 }

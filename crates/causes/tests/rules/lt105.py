@@ -97,3 +97,38 @@ def generate(model: nn.Module, x):
     for _ in range(10):
         x, h = model(x, h)
     return x
+
+
+def forecast(model: nn.Module, series):
+    state = None
+    for x in torch.utils.data.DataLoader(series):
+        out, state = model(x, state)  # LT105
+        print(out.mean().item())
+
+
+def forecast_without(model: nn.Module, series):
+    state = None
+    with torch.no_grad():
+        for x in torch.utils.data.DataLoader(series):
+            out, state = model(x, state)
+            print(out.mean().item())
+
+
+def one_step_for_all(model: nn.Module, series, opt):
+    state = torch.zeros(1)
+    for x in torch.utils.data.DataLoader(series):
+        state = model(x, state)
+    state.sum().backward()
+    opt.step()
+
+
+def step(cost, opt):
+    cost.backward()
+    opt.step()
+
+
+def by_helper(model: nn.Module, chunks, opt):
+    kept = None
+    for x in chunks:
+        out, kept = model(x, kept)  # LT105
+        step(out.mean(), opt)

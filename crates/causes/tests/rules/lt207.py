@@ -47,9 +47,34 @@ class Trainer:
         except RuntimeError as e:
             self.errors.append((at, e))  # LT207
             self.by_step[at] = e  # LT207
-            self.last = e
+            self.last = e  # LT207
             self.drained.append(e)
             self.errors.append(repr(e))
+
+    def careful(self, xs):
+        for x in xs:
+            try:
+                self.net(x)
+            except RuntimeError as e:
+                self.word = str(e)
+                self.bare = e.with_traceback(None)
+
+    def shown(self, xs):
+        for x in xs:
+            self.current = None
+            try:
+                self.net(x)
+            except RuntimeError as e:
+                self.current = e
+            print(self.current)
+
+    def stopped(self, xs):
+        for x in xs:
+            try:
+                self.net(x)
+            except RuntimeError as e:
+                self.fatal = e
+                break
 
     def report(self):
         while self.drained:

@@ -117,3 +117,59 @@ class Lazy(nn.Module):
             self.core.register_forward_hook(tap)
             self.hooked = True
         return self.core(x)
+
+
+class Tally:
+    def __init__(self, body):
+        self.body = body
+        self.seen = {}
+        self.attach()
+
+    def attach(self):
+        for name, part in self.body.named_modules():
+            if isinstance(part, nn.Linear):
+                part.register_forward_hook(self.counting(name))  # LT304
+
+    def counting(self, name):
+        def count(module, inputs, output):
+            self.seen[name] = self.seen.get(name, 0) + 1
+
+        return count
+
+
+def tallies(net, rounds):
+    for part in range(rounds):
+        tally = Tally(net)
+        print(tally.seen, part)
+
+
+class Grabber:
+    def __init__(self, net, names):
+        parts = dict(net.named_modules())
+        for name in names:
+            parts[name].register_forward_hook(tap)  # LT304
+
+
+class OfItsOwn:
+    def __init__(self, width):
+        self.net = nn.Linear(width, width)
+        self.net.register_forward_hook(tap)
+
+
+def grab(net, image):
+    Grabber(net, ["a"])
+    return net(image)
+
+
+def all_images(net, images):
+    for image in images:
+        grab(net, image)
+        OfItsOwn(3)
+        Once(net, image)
+
+
+class Once:
+    def __init__(self, net, image):
+        if not hasattr(net, "tapped"):
+            net.register_forward_hook(tap)
+            net.tapped = True

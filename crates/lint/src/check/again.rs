@@ -1,18 +1,13 @@
 //! Whether code runs again and again, by the calls that the source shows. Stricter than what is asked where a holder is known
 //! to grow: there it is only about the most telling line.
 
-use std::collections::HashMap;
-
 use super::Check;
-use crate::ask::last_name;
 use crate::flow::ClassId;
 use crate::model::{BlockId, BlockKind, Call, Model, ScopeId};
 use crate::program::FileId;
 
 /// Callers of callers that are looked at.
 const MAX_CALLERS: usize = 6;
-/// Calls of one name, at most: a name that everything has tells nothing.
-const MAX_CALLS: usize = 200;
 
 /// Methods that frameworks call for every batch or every epoch.
 const EACH_ROUND: &[&str] = &[
@@ -29,55 +24,11 @@ const EACH_ROUND: &[&str] = &[
     "validation_step",
 ];
 
-/// Calls of a program by the last name of what is called, and how many functions have each name.
-#[derive(Debug, Default)]
-pub(super) struct Calls<'p> {
-    by_name: HashMap<&'p str, Vec<(FileId, Call<'p>)>>,
-    functions: HashMap<&'p str, usize>,
-}
-
 impl<'p> Check<'_, 'p> {
-    fn calls(&self) -> &Calls<'p> {
-        self.calls.get_or_init(|| {
-            let mut calls = Calls::default();
-            for (file, model) in self.flow.models.iter() {
-                for call in &model.calls {
-                    if let Some(name) = last_name(&call.call.func) {
-                        calls.by_name.entry(name).or_default().push((file, *call));
-                    }
-                }
-                for (_, function) in model.functions() {
-                    *calls.functions.entry(function.name.as_str()).or_default() += 1;
-                }
-            }
-            calls
-        })
-    }
-
     /// The calls of a function. One that does not tell which function it means counts where only one has that name.
     #[must_use]
     pub fn callers(&self, file: FileId, function: ScopeId) -> Vec<(FileId, Call<'p>)> {
-        let model = self.flow.models.of(file);
-        let scope = model.scope(function);
-        let class = scope.parent.map(|parent| model.scope(parent)).filter(|parent| parent.is_class());
-        let name = match (scope.name(), class) {
-            ("__init__", Some(class)) => class.name(),
-            (name, _) => name,
-        };
-        let calls = self.calls();
-        let only = calls.functions.get(name).is_some_and(|count| *count == 1);
-        let found = calls.by_name.get(name).into_iter().flatten().take(MAX_CALLS);
-        found
-            .filter(|(from, call)| match self.flow.callee(*from, call.scope, &call.call.func) {
-                Some(callee) => callee == (file, function),
-                // What an import leads to is a library's.
-                None => {
-                    only && class.is_some() == call.call.func.is_attribute_expr()
-                        && self.flow.models.of(*from).full_name(call.scope, &call.call.func).is_none()
-                }
-            })
-            .copied()
-            .collect()
+        self.flow.callers(file, function)
     }
 
     /// Whether code at a block runs again and again: in a loop, in a method that a framework calls for each batch, in a

@@ -2,9 +2,9 @@
 //! passed by.
 
 use super::Check;
-use crate::autograd::is_plain;
-use crate::feeds::is_inside;
-use crate::model::{BlockId, Bound, Expr, ScopeId, TextSize};
+use crate::autograd::is_passed;
+pub(super) use crate::autograd::is_taken_off;
+use crate::model::{BlockId, Bound, Expr, Ranged, ScopeId, TextSize};
 use crate::program::FileId;
 
 impl<'p> Check<'_, 'p> {
@@ -28,9 +28,14 @@ impl<'p> Check<'_, 'p> {
                     *of == file
                         && assign.scope == scope
                         && assign.range.end() <= offset
-                        && is_inside(model, block, assign.block)
+                        && is_passed(model, assign.block, block)
                         && matches!(assign.how, Bound::Whole | Bound::Part)
                 });
+                // `output["loss"] = output["loss"].detach()`
+                let mut items = self.flow.put_into(place).filter(|put| put.file == file && put.scope == scope);
+                if items.any(|put| put.value.range().end() <= offset && is_taken_off(put.value, 12)) {
+                    return false;
+                }
                 let last = before.max_by_key(|(_, assign)| assign.range.start());
                 last.is_none_or(|(_, assign)| match assign.value {
                     // `float(total) / count`
@@ -46,21 +51,5 @@ impl<'p> Check<'_, 'p> {
             Expr::Dict(each) => each.items.iter().any(|item| inner(&item.value)),
             _ => true,
         }
-    }
-}
-
-/// Whether a value has no graph whatever it is computed from: `x.item()`, `x.detach().cpu()`, `x.data`.
-pub(super) fn is_taken_off(value: &Expr, left: usize) -> bool {
-    let Some(left) = left.checked_sub(1) else { return false };
-    match value {
-        Expr::Call(call) => match &*call.func {
-            Expr::Attribute(method) => is_plain(method.attr.as_str()) || is_taken_off(&method.value, left),
-            Expr::Name(name) => is_plain(name.id.as_str()),
-            _ => false,
-        },
-        Expr::Attribute(each) => is_plain(each.attr.as_str()),
-        Expr::NumberLiteral(_) | Expr::NoneLiteral(_) => true,
-        Expr::BinOp(each) => is_taken_off(&each.left, left) && is_taken_off(&each.right, left),
-        _ => false,
     }
 }

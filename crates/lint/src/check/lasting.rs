@@ -7,7 +7,7 @@ use super::again::loops_around;
 use crate::ask::receiver;
 use crate::feeds::is_inside;
 use crate::flow::{At, ClassId, Place};
-use crate::model::{BlockId, BlockKind, Bound, Expr, ScopeId};
+use crate::model::{Assign, BlockId, BlockKind, Bound, Call, Expr, ScopeId};
 use crate::program::FileId;
 
 /// Classes of which an instance is made outside of loops and used in a training.
@@ -58,6 +58,17 @@ impl<'p> Check<'_, 'p> {
         let found = inside.any(|call| self.autograd.calls_model(file, call.scope, &call.call.func));
         self.rounds.borrow_mut().insert((file, round), found);
         found
+    }
+
+    /// Whether a call runs a model, itself or in the function that it calls.
+    #[must_use]
+    pub fn call_runs_model(&self, file: FileId, call: &Call<'p>) -> bool {
+        self.autograd.calls_model(file, call.scope, &call.call.func)
+            || self.flow.likely_callee(file, call.scope, &call.call.func).is_some_and(|(of, function)| {
+                let model = self.flow.models.of(of);
+                let mut calls = model.calls.iter().filter(|call| model.function_of(call.scope) == Some(function));
+                calls.any(|call| self.autograd.calls_model(of, call.scope, &call.call.func))
+            })
     }
 
     /// What a constructor puts together is there once for each object.
@@ -113,7 +124,32 @@ impl<'p> Check<'_, 'p> {
 
     fn lives_long(&self, class: ClassId) -> bool {
         let line = self.flow.classes.ancestors(class).iter().chain(self.flow.classes.descendants(class));
-        self.autograd.is_module(class) || line.copied().any(|class| self.takes_part(class)) || self.is_made_before_training(class)
+        self.autograd.is_module(class)
+            || line.copied().any(|class| self.takes_part(class))
+            || self.is_made_before_training(class)
+            || self.is_held_by_trainer(class)
+    }
+
+    /// Whether an object that takes part in a training is given one of these when it is made, and uses it: `self.logger.note(loss)`.
+    fn is_held_by_trainer(&self, class: ClassId) -> bool {
+        let model = self.flow.models.of(class.file);
+        let mut methods = model.functions().filter(|(scope, _)| model.scope(*scope).parent == Some(class.scope));
+        methods.any(|(method, _)| {
+            self.callers(class.file, method).iter().any(|(from, call)| {
+                let Some(on) = receiver(call.call).and_then(Expr::as_attribute_expr) else { return false };
+                let caller = self.flow.models.of(*from);
+                let Some(owner) = self.flow.own_class(*from, call.scope, &on.value).filter(|owner| *owner != class) else {
+                    return false;
+                };
+                let made = |assign: &Assign| {
+                    let function = caller.function_of(assign.scope);
+                    assign.value.is_name_expr() && function.is_some_and(|function| caller.scope(function).name() == "__init__")
+                };
+                let Some(name) = self.flow.attribute_name(on.attr.as_str()) else { return false };
+                let mut given = self.flow.assigned(Place::Attribute(owner, name)).peekable();
+                given.peek().is_some() && given.all(|(of, assign)| of == from && made(assign)) && self.takes_part(owner)
+            })
+        })
     }
 
     /// Whether an instance is made outside of loops, and a loop that trains, with loops in it, calls its methods.
@@ -268,7 +304,7 @@ impl<'p> Check<'_, 'p> {
     }
 
     /// Whether a caller in a loop gives the same object for a parameter each time.
-    fn argument_is_steady(&self, file: FileId, function: ScopeId, name: &str, left: usize) -> bool {
+    pub(super) fn argument_is_steady(&self, file: FileId, function: ScopeId, name: &str, left: usize) -> bool {
         self.callers(file, function).iter().any(|(from, call)| {
             let given = self.flow.given(*from, call, file, function).into_iter();
             let value = given.filter(|one| one.parameter == name && one.depth == 0).map(|one| one.value).next();

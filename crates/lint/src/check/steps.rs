@@ -12,6 +12,8 @@ use crate::flow::Place;
 use crate::model::{Binding, BindingKind, BlockId, BlockKind, Bound, Expr, ScopeId};
 use crate::program::FileId;
 
+/// Calls that give files, or the lines of one: a sample each.
+const FILES: &[&str] = &["glob", "iglob", "iterdir", "listdir", "open", "rglob", "scandir"];
 /// Callers of a function that are asked what they give.
 const MAX_CALLERS: usize = 4;
 /// Nested expressions that are looked into.
@@ -121,7 +123,8 @@ impl<'p> Check<'_, 'p> {
     }
 
     /// Whether a loop goes over a loader of data: one that the program makes, or what is called one.
-    fn goes_over_loader(&self, file: FileId, round: BlockId) -> bool {
+    #[must_use]
+    pub fn goes_over_loader(&self, file: FileId, round: BlockId) -> bool {
         let model = self.flow.models.of(file);
         let block = model.block(round);
         match block.kind {
@@ -142,9 +145,11 @@ impl<'p> Check<'_, 'p> {
         let is_named = |name: &str| name.to_ascii_lowercase().contains("loader");
         match expr {
             Expr::Call(call) => {
-                last_name(&call.func).is_some_and(is_named)
-                    || matches!(last_name(&call.func), Some("enumerate" | "iter" | "islice" | "tqdm" | "track" | "zip"))
-                        && call.arguments.args.iter().any(inner)
+                last_name(&call.func).is_some_and(|name| is_named(name) || FILES.contains(&name))
+                    || matches!(
+                        last_name(&call.func),
+                        Some("enumerate" | "iter" | "islice" | "sorted" | "tqdm" | "track" | "zip")
+                    ) && call.arguments.args.iter().any(inner)
             }
             Expr::Subscript(item) => inner(&item.value),
             Expr::Attribute(attribute) if is_named(attribute.attr.as_str()) => true,

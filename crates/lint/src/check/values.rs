@@ -110,7 +110,8 @@ impl<'p> Check<'_, 'p> {
                 });
             }
             // What a parameter is, its callers tell.
-            for (file, scope, value) in self.given_to(at).into_iter().take(MAX_CALLERS) {
+            let given = if self.autograd.is_taken_off(at.place) { Vec::new() } else { self.given_to(at) };
+            for (file, scope, value) in given.into_iter().take(MAX_CALLERS) {
                 values.push(self.value_within(file, scope, value, left / 2));
             }
         }
@@ -128,7 +129,13 @@ impl<'p> Check<'_, 'p> {
             }
             Some("list" | "tuple" | "sum" | "max" | "min" | "copy.copy" | "copy.deepcopy") => return first(),
             Some(name) if name.starts_with("torch.") => {
-                let own = name.trim_start_matches("torch.").trim_start_matches("nn.functional.");
+                let own = name
+                    .trim_start_matches("torch.")
+                    .trim_start_matches("nn.functional.")
+                    .trim_start_matches("nn.utils.clip_grad.");
+                if own.trim_start_matches("nn.utils.").starts_with("clip_grad_norm") {
+                    return Value::Tensor;
+                }
                 return if !own.contains('.') && !NO_TENSORS.contains(&own) { Value::Tensor } else { Value::Unknown };
             }
             Some(name) if name.starts_with("numpy.") => {

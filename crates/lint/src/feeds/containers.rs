@@ -126,6 +126,15 @@ impl<'f, 'p> Containers<'f, 'p> {
         losses.map(|op| (op.file, op.scope, op.block)).collect()
     }
 
+    /// The same, and where it is let go of with what it lies in.
+    #[must_use]
+    pub fn let_go(&self, file: FileId, scope: ScopeId, container: &'p Expr) -> Vec<(FileId, ScopeId, BlockId)> {
+        let aliases = self.flow.aliases(&self.flow.places(file, scope, container), false);
+        let places = aliases.iter().flat_map(|alias| (0..=alias.at.depth).map(|depth| At { depth, ..alias.at }));
+        let losses = places.flat_map(|place| at(&self.ops().losses, place).collect::<Vec<_>>());
+        losses.map(|op| (op.file, op.scope, op.block)).collect()
+    }
+
     /// Whether a container, or what it lies in, is emptied and made anew around a loop of its file only, never in it.
     #[must_use]
     pub fn is_made_around(&self, file: FileId, scope: ScopeId, container: &'p Expr, round: BlockId) -> bool {

@@ -2,8 +2,9 @@
 
 use std::cell::Cell;
 
-use super::{Flow, Place};
-use crate::model::{Binding, BindingKind, Bound, Expr, ExprCall, Model, ScopeId, ScopeKind, dotted};
+use super::{Flow, ItemPut, Place};
+use crate::ask::last_name;
+use crate::model::{Assign, Binding, BindingKind, Bound, Expr, ExprCall, Item, Model, ScopeId, ScopeKind, dotted};
 use crate::program::{Defined, FileId, Models};
 use crate::table::HashMap;
 
@@ -178,7 +179,21 @@ impl<'p> Flow<'p> {
         self.variables.get(&(file, owner, name))?.iter().find_map(|(file, assign)| match assign.how {
             Bound::Whole | Bound::Entered => self.class_within(*file, assign.scope, assign.value, budget),
             Bound::Element => self.class_of_elements(*file, assign.scope, assign.value, budget),
-            Bound::Part | Bound::Augmented(_) => None,
+            Bound::Part => self.class_of_part(*file, assign, budget),
+            Bound::Augmented(_) => None,
+        })
+    }
+
+    /// The class of one of several values that a function of the program gives: `model, optimizer = build()`.
+    fn class_of_part(&self, file: FileId, assign: &Assign, budget: Budget) -> Option<ClassId> {
+        let budget = budget.step()?;
+        let (&[Item::At(at)], Expr::Call(call)) = (assign.part.items(), assign.value) else { return None };
+        let (file, function) = self.callee_within(file, assign.scope, &call.func, budget)?;
+        let model = self.models.of(file);
+        let results = model.results.iter().filter(|result| result.scope == function && !result.yielded);
+        results.take(8).find_map(|result| match result.value {
+            Expr::Tuple(all) => self.class_within(file, result.scope, all.elts.get(usize::from(at))?, budget),
+            _ => None,
         })
     }
 
@@ -261,23 +276,60 @@ impl<'p> Flow<'p> {
             Expr::SetComp(each) => of(&each.elt),
             Expr::Generator(each) => of(&each.elt),
             Expr::DictComp(each) => of(&each.value),
-            Expr::Call(call) => call.arguments.args.first().and_then(|first| self.class_of_elements(file, scope, first, budget)),
+            Expr::Call(call) => {
+                let first = call.arguments.args.first()?;
+                match (last_name(&call.func), first) {
+                    (Some("defaultdict"), Expr::Lambda(lambda)) => {
+                        let scope = self.models.of(file).scope_of_lambda(lambda)?;
+                        self.class_within(file, scope, &lambda.body, budget)
+                    }
+                    (Some("defaultdict"), made) => {
+                        self.models.class(file, scope, made).map(|(file, scope)| ClassId { file, scope })
+                    }
+                    _ => self.class_of_elements(file, scope, first, budget),
+                }
+            }
             Expr::Name(name) => {
-                let owner = self.models.of(file).owner(scope, name.id.as_str())?;
-                let assigned = self.variables.get(&(file, owner, name.id.as_str()))?;
+                let name = name.id.as_str();
+                let owner = self.models.of(file).owner(scope, name)?;
+                let assigned = self.variables.get(&(file, owner, name))?;
                 let whole = assigned.iter().filter(|(_, assign)| assign.how == Bound::Whole);
-                whole.take(4).find_map(|(file, assign)| self.class_of_elements(*file, assign.scope, assign.value, budget))
+                let made =
+                    whole.take(4).find_map(|(file, assign)| self.class_of_elements(*file, assign.scope, assign.value, budget));
+                made.or_else(|| {
+                    let is_it = |put: &ItemPut| {
+                        put.file == file && put.base.is_name_expr() && self.models.of(file).owner(put.scope, name) == Some(owner)
+                    };
+                    self.class_put(name, is_it, budget)
+                })
             }
             Expr::Attribute(attribute) => {
+                let name = attribute.attr.as_str();
                 let class = self.class_within(file, scope, &attribute.value, budget)?;
-                self.classes.ancestors(class).iter().find_map(|class| {
-                    let assigned = self.attributes.get(&(*class, attribute.attr.as_str()))?;
+                let line = self.classes.ancestors(class);
+                let made = line.iter().find_map(|class| {
+                    let assigned = self.attributes.get(&(*class, name))?;
                     let whole = assigned.iter().filter(|(_, assign)| assign.how == Bound::Whole);
                     whole.take(4).find_map(|(file, assign)| self.class_of_elements(*file, assign.scope, assign.value, budget))
+                });
+                made.or_else(|| {
+                    let is_it = |put: &ItemPut| match put.base {
+                        Expr::Attribute(base) => {
+                            self.own_class(put.file, put.scope, &base.value).is_some_and(|owner| line.contains(&owner))
+                        }
+                        _ => false,
+                    };
+                    self.class_put(name, is_it, budget)
                 })
             }
             _ => None,
         }
+    }
+
+    /// The class of what is put into a container: `meters[name] = Meter()`.
+    fn class_put(&self, name: &str, is_it: impl Fn(&ItemPut) -> bool, budget: Budget) -> Option<ClassId> {
+        let puts = self.put_into_named(name).iter().filter(|put| put.way.items().len() == 1 && !put.spread && is_it(put));
+        puts.take(4).find_map(|put| self.class_within(put.file, put.scope, put.value, budget))
     }
 
     /// The function or method that a call calls; a class gives its `__init__`.
@@ -298,14 +350,23 @@ impl<'p> Flow<'p> {
             Some(Defined::Class(file, class)) => return self.method(ClassId { file, scope: class }, "__init__"),
             None => {}
         }
-        let Expr::Attribute(attribute) = func else { return None };
-        let class = self.class_within(file, scope, &attribute.value, budget)?;
+        let Expr::Attribute(attribute) = func else { return self.called_instance(file, scope, func, budget) };
+        let Some(class) = self.class_within(file, scope, &attribute.value, budget) else {
+            return self.called_instance(file, scope, func, budget);
+        };
         // `super().m` begins above the class.
         let skip = usize::from(
             matches!(&*attribute.value, Expr::Call(call) if matches!(&*call.func, Expr::Name(name) if name.id.as_str() == "super")),
         );
         let line = self.classes.ancestors(class);
-        line.get(skip..)?.iter().find_map(|class| self.own_method(*class, attribute.attr.as_str()))
+        let method = line.get(skip..)?.iter().find_map(|class| self.own_method(*class, attribute.attr.as_str()));
+        method.or_else(|| self.called_instance(file, scope, func, budget))
+    }
+
+    /// `__call__` of what is called like a function.
+    fn called_instance(&self, file: FileId, scope: ScopeId, func: &Expr, budget: Budget) -> Option<(FileId, ScopeId)> {
+        let class = self.class_within(file, scope, func, budget).filter(|_| self.models.class(file, scope, func).is_none())?;
+        self.method(class, "__call__")
     }
 
     /// A method of a class, its own or inherited.

@@ -10,14 +10,17 @@
 
 mod aliases;
 mod arguments;
+mod callers;
 mod classes;
 mod edges;
+mod items;
 mod place;
 
 pub use aliases::{Alias, Reach};
 pub use arguments::Given;
 pub use classes::{ClassId, Classes};
 pub use edges::Edge;
+pub use items::ItemPut;
 pub use place::{At, Place, Places};
 
 use std::cell::{OnceCell, RefCell};
@@ -46,6 +49,10 @@ pub struct Flow<'p> {
     elsewhere: HashMap<&'p str, Assigns<'p>>,
     /// What flows where. Few programs are asked: it is read when one is.
     edges: OnceCell<Edges<'p>>,
+    /// What is put into containers; the same.
+    items: OnceCell<items::Items<'p>>,
+    /// Who calls whom; the same.
+    calls: OnceCell<callers::Calls<'p>>,
     /// What was asked before.
     asked: Asked<'p>,
 }
@@ -81,6 +88,8 @@ impl<'p> Flow<'p> {
             attribute_names: HashSet::default(),
             elsewhere: HashMap::default(),
             edges: OnceCell::new(),
+            items: OnceCell::new(),
+            calls: OnceCell::new(),
             asked: Asked::default(),
         };
         flow.index_assigns();
@@ -117,6 +126,11 @@ impl<'p> Flow<'p> {
         };
         let sure = own.into_iter().chain(named).flatten();
         sure.chain(others.into_iter().flatten().filter(is_there))
+    }
+
+    /// The attributes that classes assign through `self`, each with its assignments.
+    pub fn attributes(&self) -> impl Iterator<Item = ((ClassId, &'p str), &[(FileId, Assign<'p>)])> {
+        self.attributes.iter().map(|(key, assigns)| (*key, assigns.as_slice()))
     }
 
     fn index_assigns(&mut self) {

@@ -5,8 +5,8 @@ use ruff_python_ast::{Comprehension, ExceptHandler, Expr, Parameters, Pattern, S
 use ruff_text_size::{Ranged, TextRange};
 
 use super::{
-    Assign, Binding, BindingKind, Block, BlockId, BlockKind, Bound, Call, Delete, Model, Result, Scope, ScopeId, ScopeKind,
-    elements_of,
+    Assign, Binding, BindingKind, Block, BlockId, BlockKind, Bound, Call, Delete, Item, Model, Result, Scope, ScopeId, ScopeKind,
+    Way, elements_of,
 };
 use crate::source::Source;
 use crate::table::{HashMap, HashSet};
@@ -102,25 +102,37 @@ impl<'a> Builder<'a> {
 
     /// Binds a target, taking tuples apart; `value` is what it comes from.
     fn assign(&mut self, target: &'a Expr, value: Option<&'a Expr>, how: Bound) {
+        let part = if how == Bound::Element { Way::to(Item::Any) } else { Way::ITSELF };
+        self.assign_part(target, value, how, part);
+    }
+
+    /// The same for a part of a value.
+    fn assign_part(&mut self, target: &'a Expr, value: Option<&'a Expr>, how: Bound, way: Way<'a>) {
         match target {
             Expr::Tuple(_) | Expr::List(_) => {
                 let parts = elements(target).unwrap_or_default();
                 let values = value.filter(|_| how == Bound::Whole).and_then(elements);
                 let values = values.filter(|values| values.len() == parts.len() && !values.iter().any(Expr::is_starred_expr));
+                let counted = !parts.iter().any(Expr::is_starred_expr);
                 for (at, part) in parts.iter().enumerate() {
+                    let item = if counted { u8::try_from(at).map_or(Item::Any, Item::At) } else { Item::Any };
+                    // A way that is too long ends where it can.
+                    let further = |way: Way<'a>| way.further(item).unwrap_or(way);
                     match (values, value, how) {
                         (Some(values), ..) => self.assign(part, values.get(at), Bound::Whole),
                         (None, Some(value), Bound::Element) => match elements_of(value, Some(at)) {
                             Some((from, None)) => self.assign(part, Some(from), Bound::Element),
-                            Some((from, Some(_))) => self.assign(part, Some(from), Bound::Part),
+                            Some((from, Some(_))) => {
+                                self.assign_part(part, Some(from), Bound::Part, further(Way::to(Item::Any)));
+                            }
                             None => self.assign(part, None, Bound::Part),
                         },
-                        (None, value, _) => self.assign(part, value, Bound::Part),
+                        (None, value, _) => self.assign_part(part, value, Bound::Part, further(way)),
                     }
                 }
                 return;
             }
-            Expr::Starred(starred) => return self.assign(&starred.value, value, Bound::Part),
+            Expr::Starred(starred) => return self.assign_part(&starred.value, value, Bound::Part, way),
             Expr::Name(name) => self.bind(name.id.as_str(), BindingKind::Value, name.range),
             Expr::Attribute(_) | Expr::Subscript(_) => {}
             _ => return,
@@ -130,7 +142,8 @@ impl<'a> Builder<'a> {
             (value, _) => value,
         };
         if let Some(value) = from {
-            self.model.assigns.push(Assign { target, value, how, range: self.statement, block: self.block, scope: self.scope });
+            let (range, block, scope) = (self.statement, self.block, self.scope);
+            self.model.assigns.push(Assign { target, value, how, part: way, range, block, scope });
         }
     }
 

@@ -3,7 +3,7 @@
 use ruff_python_ast::{Expr, ExprCall, Operator};
 use ruff_text_size::TextRange;
 
-use super::{BlockId, ScopeId};
+use super::{BlockId, ScopeId, Way};
 
 /// A place gets a value.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +14,8 @@ pub struct Assign<'a> {
     pub value: &'a Expr,
     /// How it gets there.
     pub how: Bound,
+    /// Which part of the value that is, as far as the statement tells.
+    pub part: Way<'a>,
     /// The whole statement.
     pub range: TextRange,
     /// Where it stands.

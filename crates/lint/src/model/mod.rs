@@ -10,6 +10,7 @@ mod element;
 mod fact;
 mod name;
 mod scope;
+mod way;
 
 pub use block::{Block, BlockId, BlockKind};
 pub use element::elements_of;
@@ -18,6 +19,7 @@ pub use name::dotted;
 pub use ruff_python_ast::{CmpOp, Comprehension, Expr, ExprCall, Number, Operator, Stmt};
 pub use ruff_text_size::{Ranged, TextRange, TextSize};
 pub use scope::{Binding, BindingKind, Scope, ScopeId, ScopeKind};
+pub use way::{Item, Way};
 
 use crate::source::Source;
 use crate::table::{HashMap, HashSet};

@@ -1,0 +1,372 @@
+//! Which places hold a model or a loss function, and which expressions call one.
+
+use ruff_python_ast::ExprCall;
+
+use super::{Autograd, is_own, says_false};
+use crate::ask::{keyword, last_name};
+use crate::flow::{ClassId, Place};
+use crate::model::{BindingKind, Bound, Call, Expr, Item, Operator, ScopeId, ScopeKind, dotted};
+use crate::program::FileId;
+use crate::table::{HashMap, HashSet};
+
+/// Nested calls that are looked into for one model.
+const MAX_NESTING: usize = 8;
+/// Callers of a function that are asked what they give.
+const MAX_CALLERS: usize = 16;
+
+/// What a program does with places.
+#[derive(Debug, Default)]
+pub(super) struct Uses<'p> {
+    /// Models, by what is asked of them.
+    models: HashSet<Place<'p>>,
+    /// Models whose parameters are said to need no gradients.
+    frozen: HashSet<Place<'p>>,
+    /// Where `backward` is called on a place.
+    pub backward: HashSet<Place<'p>>,
+    /// What is computed from for something that it is called on: `(loss.sum() / count).backward()`.
+    pub backward_through: HashSet<Place<'p>>,
+    /// The sides of a sum that it is called on: `(coarse + fine).backward()`.
+    pub backward_sum: HashSet<Place<'p>>,
+    /// The items of places that it is called on: `output["loss"].backward()`.
+    pub backward_of: HashMap<Place<'p>, Vec<Item<'p>>>,
+    /// Files that switch gradients off as a whole.
+    pub off: HashSet<FileId>,
+    /// Metrics of torchmetrics, whose updates run without gradients.
+    pub metrics: HashSet<ClassId>,
+    /// Modules of Lightning, whose validation, test and prediction do.
+    pub lightning: HashSet<ClassId>,
+}
+
+impl<'p> Autograd<'_, 'p> {
+    pub(super) fn uses(&self) -> &Uses<'p> {
+        self.uses.get_or_init(|| self.find_uses())
+    }
+
+    /// Models by what is asked of them, losses by `backward`.
+    fn find_uses(&self) -> Uses<'p> {
+        let metrics = self.flow.classes.iter().filter(|class| self.is_metric(*class)).collect();
+        let lightning =
+            self.flow.classes.iter().filter(|class| self.bases(*class).any(|name| name.ends_with(".LightningModule")));
+        let mut uses = Uses { metrics, lightning: lightning.collect(), ..Uses::default() };
+        let parts = self.parts_of_one_module();
+        for (file, model) in self.flow.models.iter() {
+            for call in &model.calls {
+                let Expr::Attribute(method) = &*call.call.func else { continue };
+                let places =
+                    |expr: &'p Expr| self.flow.places(file, call.scope, expr).into_iter().filter(is_own).map(|at| at.place);
+                let arguments = &call.call.arguments.args;
+                match method.attr.as_str() {
+                    "requires_grad_" if says_false(call.call) => uses.frozen.extend(places(&method.value)),
+                    "parameters" | "named_parameters" | "requires_grad_" => uses.models.extend(places(&method.value)),
+                    "train" | "eval" | "modules" | "named_modules" | "children" | "named_children" => {
+                        let switch = arguments.iter().all(Expr::is_boolean_literal_expr);
+                        if switch && self.flow.callee(file, call.scope, &call.call.func).is_none() {
+                            uses.models.extend(places(&method.value));
+                        }
+                    }
+                    // `engine.backward(loss)` says nothing of the engine.
+                    "backward" if arguments.is_empty() => {
+                        uses.backward.extend(places(&method.value));
+                        let mut sides = Vec::new();
+                        addends(&method.value, MAX_NESTING, &mut sides);
+                        uses.backward_sum.extend(sides.into_iter().flat_map(places));
+                        let mut through = Vec::new();
+                        operands(&method.value, MAX_NESTING, &mut through);
+                        uses.backward_through.extend(through.into_iter().flat_map(places));
+                        if let Some((whole, item)) = part(&method.value) {
+                            places(whole).for_each(|place| uses.backward_of.entry(place).or_default().push(item));
+                        }
+                    }
+                    // `accelerator.backward(loss)`, `scaler.scale(loss).backward()`
+                    "backward" | "manual_backward" | "scale" => {
+                        uses.backward.extend(arguments.first().into_iter().flat_map(places));
+                    }
+                    "set_grad_enabled" if model.function_of(call.scope).is_none() && says_false(call.call) => {
+                        uses.off.insert(file);
+                    }
+                    // `policy.critic(x)`, where models of one class only have a part of this name.
+                    name if parts.contains(name) => uses.models.extend(places(&method.value)),
+                    _ => {}
+                }
+            }
+        }
+        uses
+    }
+
+    /// Names of attributes that modules of one class only make, and nobody else has.
+    fn parts_of_one_module(&self) -> HashSet<&'p str> {
+        let mut owners: HashMap<&'p str, Option<ClassId>> = HashMap::default();
+        for ((class, name), assigns) in self.flow.attributes() {
+            let made = assigns.iter().any(|(file, assign)| match assign.value {
+                Expr::Call(call) => {
+                    self.flow.models.of(*file).full_name(assign.scope, &call.func).is_some_and(|name| is_layer(&name))
+                }
+                _ => false,
+            });
+            let owner = made.then_some(class).filter(|class| self.is_module(*class));
+            owners.entry(name).and_modify(|other| *other = None).or_insert(owner);
+        }
+        for (_, model) in self.flow.models.iter() {
+            for (_, function) in model.functions() {
+                owners.remove(function.name.as_str());
+            }
+        }
+        owners.into_iter().filter_map(|(name, owner)| owner.map(|_| name)).collect()
+    }
+
+    /// Whether a place is given a model or a loss function, or is used like one.
+    pub fn is_model(&self, place: Place<'p>) -> bool {
+        if let Some(known) = self.models.borrow().get(&place) {
+            return *known;
+        }
+        // While it is looked for, a place that is given its own value tells nothing of it.
+        self.models.borrow_mut().insert(place, false);
+        let is_model = self.uses().models.contains(&place)
+            || self.flow.assigned(place).any(|(file, assign)| match assign.how {
+                // What goes over a list of modules is one.
+                Bound::Whole | Bound::Element => self.makes_model(*file, assign.scope, assign.value, MAX_NESTING),
+                Bound::Part => match (assign.value, assign.part.items()) {
+                    (Expr::Call(call), &[Item::At(at)]) => self.gives_model(*file, assign.scope, call, at, MAX_NESTING),
+                    _ => false,
+                },
+                _ => false,
+            })
+            || self.is_given_model(place);
+        self.models.borrow_mut().insert(place, is_model);
+        is_model
+    }
+
+    /// Whether a parameter gets a model: from a framework, or from some caller.
+    fn is_given_model(&self, place: Place<'p>) -> bool {
+        let Place::Variable(file, function, name) = place else { return false };
+        let model = self.flow.models.of(file);
+        let is_parameter = |kind: &BindingKind| matches!(kind, BindingKind::Parameter { .. });
+        if !model.scope(function).bindings(name).iter().any(|binding| is_parameter(&binding.kind)) {
+            return false;
+        }
+        // `Trainer.compute_loss(self, model, inputs)` of transformers and of what builds on it.
+        let of_trainer = name == "model"
+            && matches!(model.scope(function).name(), "compute_loss" | "training_step" | "prediction_step")
+            && model
+                .method_of(function)
+                .is_some_and(|(class, _)| self.bases(ClassId { file, scope: class }).any(|base| base.ends_with("Trainer")));
+        of_trainer
+            || self.flow.callers(file, function).iter().take(MAX_CALLERS).any(|(from, call)| {
+                let given = self.flow.given(*from, call, file, function).into_iter();
+                given
+                    .filter(|given| given.parameter == name && given.depth == 0)
+                    .any(|given| self.makes_model(*from, call.scope, given.value, MAX_NESTING))
+            })
+    }
+
+    /// Whether the value of an expression is a model.
+    fn makes_model(&self, file: FileId, scope: ScopeId, value: &'p Expr, nesting: usize) -> bool {
+        let Some(left) = nesting.checked_sub(1) else { return false };
+        let inner = |value: &'p Expr| self.makes_model(file, scope, value, left);
+        let call = match value {
+            Expr::Call(call) => call,
+            Expr::Name(_) | Expr::Attribute(_) => {
+                return self.flow.class_of(file, scope, value).is_some_and(|class| self.is_module(class))
+                    || self.is_annotated(file, scope, value)
+                    || self.flow.places(file, scope, value).iter().filter(|at| is_own(at)).any(|at| self.is_model(at.place));
+            }
+            Expr::If(each) => return inner(&each.body) || inner(&each.orelse),
+            Expr::BoolOp(each) => return each.values.iter().any(inner),
+            _ => return false,
+        };
+        let first = || call.arguments.args.first();
+        match self.flow.models.of(file).full_name(scope, &call.func).as_deref() {
+            Some("torch.compile" | "torch.jit.script" | "torch.jit.trace" | "copy.deepcopy") => {
+                return first().is_some_and(inner);
+            }
+            Some(name) if is_layer(name) || is_of_library(name) => return true,
+            _ => {}
+        }
+        if let Some(class) = self.flow.class_of(file, scope, value) {
+            return self.is_module(class);
+        }
+        // `Net().to(device)`, `accelerator.prepare(net)`
+        if let Expr::Attribute(method) = &*call.func {
+            match method.attr.as_str() {
+                "requires_grad_" if says_false(call) => return false,
+                "to" | "cuda" | "cpu" | "train" | "eval" | "float" | "half" | "bfloat16" | "double" | "requires_grad_" => {
+                    return inner(&method.value);
+                }
+                "prepare" | "prepare_model" | "setup_module" if first().is_some_and(inner) => return true,
+                _ => {}
+            }
+        }
+        self.flow.callee(file, scope, &call.func).is_some_and(|(of, function)| {
+            let model = self.flow.models.of(of);
+            let mut results = model.results.iter().filter(|result| result.scope == function && !result.yielded).take(4);
+            results.any(|result| self.makes_model(of, result.scope, result.value, left.min(3)))
+        })
+    }
+
+    /// Whether one of the several values that a call gives is a model.
+    fn gives_model(&self, file: FileId, scope: ScopeId, call: &'p ExprCall, at: u8, nesting: usize) -> bool {
+        let at = usize::from(at);
+        if matches!(last_name(&call.func), Some("prepare" | "setup" | "initialize")) {
+            let given = call.arguments.args.get(at).or_else(|| keyword(call, "model").filter(|_| at == 0));
+            return given.is_some_and(|given| self.makes_model(file, scope, given, nesting.saturating_sub(1)));
+        }
+        self.flow.callee(file, scope, &call.func).is_some_and(|(of, function)| {
+            let model = self.flow.models.of(of);
+            let mut results = model.results.iter().filter(|result| result.scope == function && !result.yielded).take(4);
+            results.any(|result| match result.value {
+                Expr::Tuple(all) => {
+                    all.elts.get(at).is_some_and(|one| self.makes_model(of, result.scope, one, nesting.saturating_sub(1).min(3)))
+                }
+                _ => false,
+            })
+        })
+    }
+
+    /// Whether a class inherits from `torch.nn.Module`, in whatever way.
+    #[must_use]
+    pub fn is_module(&self, class: ClassId) -> bool {
+        self.bases(class)
+            .any(|name| name.starts_with("torch.nn.") || name.ends_with(".LightningModule") || name.ends_with("PreTrainedModel"))
+    }
+
+    /// The full names of all classes of libraries that a class inherits from.
+    pub fn bases(&self, class: ClassId) -> impl Iterator<Item = String> {
+        self.flow.classes.ancestors(class).iter().flat_map(|class| {
+            let model = self.flow.models.of(class.file);
+            let scope = model.scope(class.scope);
+            let arguments = if let ScopeKind::Class(definition) = scope.kind { definition.arguments.as_deref() } else { None };
+            let outer = scope.parent.unwrap_or(ScopeId::MODULE);
+            arguments.into_iter().flat_map(|arguments| &arguments.args).filter_map(move |base| model.full_name(outer, base))
+        })
+    }
+
+    fn is_metric(&self, class: ClassId) -> bool {
+        self.bases(class).any(|name| name.contains("torchmetrics") && name.ends_with("Metric"))
+    }
+
+    /// Whether a call of this is a model's forward pass.
+    #[must_use]
+    pub fn calls_model(&self, file: FileId, scope: ScopeId, func: &'p Expr) -> bool {
+        if let Some(class) = self.flow.class_of(file, scope, func)
+            && self.flow.models.class(file, scope, func).is_none()
+        {
+            return self.is_module(class);
+        }
+        if let Expr::Attribute(method) = func
+            && method.attr.as_str() == "forward"
+        {
+            // `super().forward(x)` is told by what is above.
+            return !method.value.is_call_expr() && self.makes_model(file, scope, &method.value, MAX_NESTING);
+        }
+        let places = self.flow.places(file, scope, func);
+        let frozen = || places.iter().any(|at| self.uses().frozen.contains(&at.place));
+        (places.iter().any(|at| is_own(at) && self.is_model(at.place)) || self.is_annotated(file, scope, func)) && !frozen()
+    }
+
+    /// A parameter said to be a `nn.Module`.
+    fn is_annotated(&self, file: FileId, scope: ScopeId, func: &Expr) -> bool {
+        let Expr::Name(name) = func else { return false };
+        let model = self.flow.models.of(file);
+        model.bindings(scope, name.id.as_str()).iter().any(|binding| match binding.kind {
+            BindingKind::Parameter { annotation: Some(annotation), .. } => self.names_module(file, scope, annotation),
+            _ => false,
+        })
+    }
+
+    /// Whether an annotation means a module: `nn.Module`, `Optional[nn.Module]`, `nn.Module | None`, also as text.
+    fn names_module(&self, file: FileId, scope: ScopeId, annotation: &Expr) -> bool {
+        match annotation {
+            Expr::BinOp(either) => self.names_module(file, scope, &either.left) || self.names_module(file, scope, &either.right),
+            Expr::Subscript(generic) if dotted(&generic.value).is_some_and(|parts| parts.last() == Some(&"Optional")) => {
+                self.names_module(file, scope, &generic.slice)
+            }
+            Expr::StringLiteral(text) => matches!(text.value.to_str(), "nn.Module" | "torch.nn.Module"),
+            _ => self.flow.models.of(file).full_name(scope, annotation).is_some_and(|name| {
+                name.starts_with("torch.nn.") && !name.ends_with("Parameter")
+                    || name.ends_with(".LightningModule")
+                    || name.ends_with(".PreTrainedModel")
+            }),
+        }
+    }
+
+    /// What a call gives to a parameter of the function that it calls.
+    pub(super) fn arguments(
+        &self,
+        file: FileId,
+        call: &Call<'p>,
+        (of, function): (FileId, ScopeId),
+        parameter: &str,
+    ) -> Vec<(&'p Expr, u32)> {
+        let given = self.flow.given(file, call, of, function).into_iter();
+        given.filter(|given| given.parameter == parameter).map(|given| (given.value, given.depth)).collect()
+    }
+}
+
+/// What an expression is a part of, and which.
+fn part(expr: &Expr) -> Option<(&Expr, Item<'_>)> {
+    match expr {
+        Expr::Subscript(each) => Some((&each.value, Item::of(&each.slice)?)),
+        Expr::Attribute(each) => Some((&each.value, Item::Key(each.attr.as_str()))),
+        _ => None,
+    }
+}
+
+/// The variables and attributes that a sum is made of.
+fn addends<'a>(expr: &'a Expr, nesting: usize, found: &mut Vec<&'a Expr>) {
+    let Expr::BinOp(sum) = expr else { return };
+    if let Some(nesting) = nesting.checked_sub(1).filter(|_| sum.op == Operator::Add) {
+        for side in [&*sum.left, &*sum.right] {
+            match side {
+                Expr::Name(_) | Expr::Attribute(_) => found.push(side),
+                _ => addends(side, nesting, found),
+            }
+        }
+    }
+}
+
+/// The variables and attributes that something is computed from.
+fn operands<'a>(expr: &'a Expr, nesting: usize, found: &mut Vec<&'a Expr>) {
+    let Some(nesting) = nesting.checked_sub(1) else { return };
+    match expr {
+        Expr::BinOp(each) => [&*each.left, &*each.right].into_iter().for_each(|side| operand(side, nesting, found)),
+        Expr::UnaryOp(each) => operand(&each.operand, nesting, found),
+        Expr::Call(call) => {
+            if let Expr::Attribute(method) = &*call.func {
+                operand(&method.value, nesting, found);
+            }
+            call.arguments.args.iter().for_each(|value| operand(value, nesting, found));
+        }
+        _ => {}
+    }
+}
+
+fn operand<'a>(expr: &'a Expr, nesting: usize, found: &mut Vec<&'a Expr>) {
+    match expr {
+        Expr::Name(_) | Expr::Attribute(_) => found.push(expr),
+        _ => operands(expr, nesting, found),
+    }
+}
+
+/// A class of `torch.nn` that computes: a layer, a container of such, a loss.
+fn is_layer(name: &str) -> bool {
+    let Some(own) = name.strip_prefix("torch.nn.") else { return false };
+    let last = own.rsplit('.').next().unwrap_or(own);
+    last.starts_with(|first: char| first.is_uppercase())
+        && !own.starts_with("utils.")
+        && !own.starts_with("init.")
+        && !matches!(last, "Parameter" | "Buffer" | "ParameterList" | "ParameterDict" | "UninitializedParameter")
+}
+
+/// Functions of libraries that give a model.
+fn is_of_library(name: &str) -> bool {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    match () {
+        () if name.starts_with("torchvision.models.") => !last.starts_with("get_") && !last.ends_with("_Weights"),
+        () if matches!(name, "timm.create_model" | "timm.models.create_model" | "torch.hub.load") => true,
+        () if name.starts_with("transformers.") && matches!(last, "from_pretrained" | "from_config") => {
+            let class = name.rsplit('.').nth(1).unwrap_or_default();
+            class.contains("Model") || class.contains("For")
+        }
+        () => name.starts_with("segmentation_models_pytorch.") && last.starts_with(|first: char| first.is_uppercase()),
+    }
+}
