@@ -179,13 +179,17 @@ fn is_models_term<'p>(check: &Check<'_, 'p>, file: FileId, sum: &Assign<'p>) -> 
 /// Whether the same loop also sets the total to something else: at every optimizer step, say, when gradients are accumulated.
 fn is_begun_anew<'p>(check: &Check<'_, 'p>, file: FileId, sum: &Assign<'p>) -> bool {
     let model = check.flow.models.of(file);
-    let Some(round) = innermost_loop(model, sum.block) else { return false };
+    let round = innermost_loop(model, sum.block);
     let totals: HashSet<_> = check.flow.places(file, sum.scope, sum.target).into_iter().map(|at| at.place).collect();
     totals.iter().any(|total| {
         check.flow.assigned(*total).any(|(of, other)| {
             *of == file
                 && other.how == Bound::Whole
-                && is_inside(model, other.block, round)
+                // Without a loop: later in the same function, at the end of an episode.
+                && match round {
+                    Some(round) => is_inside(model, other.block, round),
+                    None => other.scope == sum.scope && other.target.start() > sum.target.start(),
+                }
                 && !mentions(check.flow, file, other.scope, other.value, &totals, 4)
         })
     })

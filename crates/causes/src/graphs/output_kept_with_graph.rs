@@ -4,11 +4,11 @@ use super::cached_embedding_with_graph::is_cached;
 use crate::kept::is_added;
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::ask::{argument, given, is_backward, says};
+use lowtide_lint::ask::{argument, given, is_backward, names_in, says};
 use lowtide_lint::check::{Check, Confidence, Hit, Put, loops_around};
 use lowtide_lint::feeds::{Bound as Limit, is_inside};
 use lowtide_lint::flow::{At, ClassId, Place};
-use lowtide_lint::model::{Assign, BindingKind, Bound, Expr, Ranged, ScopeId};
+use lowtide_lint::model::{Assign, BindingKind, BlockKind, Bound, Expr, Ranged, ScopeId};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -119,7 +119,7 @@ fn is_tensor<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
             .any(|call| argument(call.call, 0, "name").is_some_and(|name| says(name, container.attr.as_str())))
     });
     let of_attributes = buffer || matches!(put.container, Expr::Attribute(each) if each.attr.as_str() == "__dict__");
-    of_attributes || made.into_iter().any(|(file, scope, value)| by_torch(file, scope, value))
+    of_attributes || !made.is_empty() && made.into_iter().all(|(file, scope, value)| by_torch(file, scope, value))
 }
 
 /// Whether an object that is no model puts something into a container of its own that it is given with its graph, for good or until
@@ -158,8 +158,24 @@ fn is_let_go_late<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
 
 /// `states[i] = cell(x, states[i])`
 fn updates<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &'p Expr) -> bool {
-    let Expr::Call(call) = put.value else { return false };
     let text = |expr: &Expr| check.text(put.file, expr.range());
+    // `for key, make in self.losses.items(): self.losses[key] = make()`
+    let model = check.flow.models.of(put.file);
+    let over_itself = loops_around(model, put.block).any(|round| match model.block(round).kind {
+        BlockKind::For(each) => {
+            let named = key.as_name_expr().is_some_and(|key| names_in(&each.target).contains(key.id.as_str()));
+            let over = text(&each.iter).trim_start_matches("enumerate(").trim_start_matches("list(");
+            named
+                && over
+                    .strip_prefix(text(put.container))
+                    .is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_'))
+        }
+        _ => false,
+    });
+    if over_itself {
+        return true;
+    }
+    let Expr::Call(call) = put.value else { return false };
     given(call).any(|value| match value {
         Expr::Subscript(item) => text(&item.value) == text(put.container) && text(&item.slice) == text(key),
         _ => false,

@@ -11,7 +11,8 @@ impl<'p> Check<'_, 'p> {
     #[must_use]
     pub fn is_handed(&self, file: FileId, scope: ScopeId, block: BlockId, expr: &'p Expr) -> bool {
         let method = self.flow.models.of(file).method_of(scope);
-        method.is_some_and(|(class, _)| !self.autograd.is_module(ClassId { file, scope: class }))
-            && self.autograd.is_handed(file, scope, block, expr)
+        method.is_some_and(|(class, method)| {
+            !self.autograd.is_module(ClassId { file, scope: class }) && self.is_called_again(file, method)
+        }) && self.autograd.is_handed(file, scope, block, expr)
     }
 }

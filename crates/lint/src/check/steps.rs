@@ -28,7 +28,10 @@ impl<'p> Check<'_, 'p> {
     #[must_use]
     pub fn spans_steps(&self, file: FileId, scope: ScopeId, block: BlockId, kept: &'p Expr, value: &'p Expr) -> bool {
         let model = self.flow.models.of(file);
-        let Some(base) = self.local_base(file, scope, kept) else { return true };
+        let Some(base) = self.local_base(file, scope, kept) else {
+            return self.may_be_older(file, scope, kept)
+                || loops_around(model, block).any(|round| self.goes_over_loader(file, round));
+        };
         let places = self.flow.places(file, scope, base);
         loops_around(model, block).any(|round| {
             let is_older = places.iter().all(|at| {
@@ -47,6 +50,28 @@ impl<'p> Check<'_, 'p> {
             };
             is_older && proven()
         })
+    }
+
+    /// Whether what a function is given to keep something in may be there before its call, as far as its callers tell.
+    fn may_be_older(&self, file: FileId, scope: ScopeId, kept: &'p Expr) -> bool {
+        let mut base = kept;
+        while let Expr::Subscript(item) = base {
+            base = &item.value;
+        }
+        let model = self.flow.models.of(file);
+        let (Expr::Name(name), Some(function)) = (base, model.function_of(scope)) else { return true };
+        let bindings = model.bindings(scope, name.id.as_str());
+        let is_parameter = |binding: &Binding| matches!(binding.kind, BindingKind::Parameter { .. });
+        if model.owner(scope, name.id.as_str()) != Some(function) || !bindings.iter().all(is_parameter) {
+            return true;
+        }
+        let callers = self.flow.sure_callers(file, function);
+        callers.is_empty()
+            || callers.iter().any(|(from, call)| {
+                let given = self.flow.given(*from, call, file, function).into_iter();
+                let mut given = given.filter(|one| one.parameter == name.id.as_str() && one.depth == 0).peekable();
+                given.peek().is_none() || given.any(|one| self.containers.outlives(*from, call.scope, call.block, one.value))
+            })
     }
 
     /// The variable of this function that a container is, or is a part of; none where the function got it from outside.
