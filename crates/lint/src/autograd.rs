@@ -6,7 +6,7 @@
 //! that inherits from there), never by its name. A parameter has no graph of its own, what is computed from one has.
 //!
 //! What is asked about is a part of a value: itself, the second of a tuple, what a dictionary has under a key. A question
-//! is followed back through variables, displays, comprehensions and the program's own functions ([`origins`]), to where a
+//! is followed back through variables, displays, comprehensions and the program's own functions (`origins`), to where a
 //! graph begins or to the parameters of the function that it was asked in.
 
 mod models;
@@ -40,6 +40,8 @@ pub struct Autograd<'f, 'p> {
     /// What the program does with places.
     uses: OnceCell<Uses<'p>>,
     models: RefCell<HashMap<Place<'p>, bool>>,
+    /// Classes that inherit from `nn.Module`, and those that do not.
+    modules: RefCell<HashMap<ClassId, bool>>,
     /// Where what is asked about comes from.
     answers: RefCell<HashMap<Question<'p>, Answer<'p>>>,
     /// What is only a guess among them.
@@ -58,6 +60,7 @@ impl<'f, 'p> Autograd<'f, 'p> {
             flow,
             uses: OnceCell::new(),
             models: RefCell::default(),
+            modules: RefCell::default(),
             answers: RefCell::default(),
             guessed: RefCell::default(),
             handed: RefCell::default(),

@@ -96,22 +96,28 @@ impl<'p> Autograd<'_, 'p> {
     /// Names of attributes that modules of one class only make, and nobody else has.
     fn parts_of_one_module(&self) -> HashSet<&'p str> {
         let mut owners: HashMap<&'p str, Option<ClassId>> = HashMap::default();
-        for ((class, name), assigns) in self.flow.attributes() {
-            let made = assigns.iter().any(|(file, assign)| match assign.value {
+        for ((class, name), _) in self.flow.attributes() {
+            owners.entry(name).and_modify(|other| *other = None).or_insert(Some(class));
+        }
+        owners.retain(|_, owner| owner.is_some_and(|class| self.is_module(class)));
+        for ((_, name), assigns) in self.flow.attributes().filter(|((_, name), _)| owners.contains_key(name)).collect::<Vec<_>>()
+        {
+            let is_made = assigns.iter().any(|(file, assign)| match assign.value {
                 Expr::Call(call) => {
                     self.flow.models.of(*file).full_name(assign.scope, &call.func).is_some_and(|name| is_layer(&name))
                 }
                 _ => false,
             });
-            let owner = made.then_some(class).filter(|class| self.is_module(*class));
-            owners.entry(name).and_modify(|other| *other = None).or_insert(owner);
+            if !is_made {
+                owners.remove(name);
+            }
         }
         for (_, model) in self.flow.models.iter() {
             for (_, function) in model.functions() {
                 owners.remove(function.name.as_str());
             }
         }
-        owners.into_iter().filter_map(|(name, owner)| owner.map(|_| name)).collect()
+        owners.into_keys().collect()
     }
 
     /// Whether a place is given a model or a loss function, or is used like one.
@@ -225,8 +231,14 @@ impl<'p> Autograd<'_, 'p> {
     /// Whether a class inherits from `torch.nn.Module`, in whatever way.
     #[must_use]
     pub fn is_module(&self, class: ClassId) -> bool {
-        self.bases(class)
-            .any(|name| name.starts_with("torch.nn.") || name.ends_with(".LightningModule") || name.ends_with("PreTrainedModel"))
+        if let Some(known) = self.modules.borrow().get(&class) {
+            return *known;
+        }
+        let is_module = self
+            .bases(class)
+            .any(|name| name.starts_with("torch.nn.") || name.ends_with(".LightningModule") || name.ends_with("PreTrainedModel"));
+        self.modules.borrow_mut().insert(class, is_module);
+        is_module
     }
 
     /// The full names of all classes of libraries that a class inherits from.
