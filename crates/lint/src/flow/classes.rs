@@ -365,6 +365,10 @@ impl<'p> Flow<'p> {
 
     /// `__call__` of what is called like a function.
     fn called_instance(&self, file: FileId, scope: ScopeId, func: &Expr, budget: Budget) -> Option<(FileId, ScopeId)> {
+        // Few programs have such objects, and every call is asked about.
+        if !self.has_called_objects {
+            return None;
+        }
         let class = self.class_within(file, scope, func, budget).filter(|_| self.models.class(file, scope, func).is_none())?;
         self.method(class, "__call__")
     }

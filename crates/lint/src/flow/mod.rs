@@ -39,6 +39,8 @@ pub struct Flow<'p> {
     pub models: &'p Models<'p>,
     /// Its classes.
     pub classes: Classes,
+    /// Whether any of them says what its objects do when they are called.
+    has_called_objects: bool,
     /// The assignments to each variable, by the scope that owns it.
     variables: HashMap<(FileId, ScopeId, &'p str), Assigns<'p>>,
     /// The assignments to each attribute through `self`, by the class.
@@ -83,6 +85,9 @@ impl<'p> Flow<'p> {
         let mut flow = Self {
             models,
             classes: Classes::new(models),
+            has_called_objects: models
+                .iter()
+                .any(|(_, model)| model.classes().any(|(scope, _)| model.scope(scope).names.contains_key("__call__"))),
             variables: HashMap::default(),
             attributes: HashMap::default(),
             attribute_names: HashSet::default(),
