@@ -141,7 +141,8 @@ fn held(page: &mut Page, leak: &Finding) {
 
 /// The line, why it keeps what it adds, and what to do about it.
 fn line(page: &mut Page, leak: &Finding) {
-    if leak.holder.is_none() && leak.site.is_none() {
+    // What an allocator or a library keeps of a card has no line, and there is something to do about it all the same.
+    if leak.holder.is_none() && leak.site.is_none() && !leak.resource.starts_with("gpu") {
         return;
     }
     if let Some(site) = &leak.site {
