@@ -284,6 +284,9 @@ fn gpu(frame: &mut Frame, area: Rect, board: &Board) {
             .map(|finding| beginning(&finding.text, usize::from(area.width))),
     );
     let of_card = |gpu: &&GpuReport| card.label.split(' ').next() == Some(gpu.resource.as_str());
+    if board.report.gpus.iter().any(|gpu| gpu.emulated && of_card(&gpu)) {
+        lines[0].push_str("  (EMULATED: there is no such card)");
+    }
     let holders = board.report.gpus.iter().filter(of_card).flat_map(|gpu| &gpu.processes).take(HOLDERS);
     lines.extend(holders.flat_map(uses::lines).map(|line| beginning(&line, usize::from(area.width))));
     let told = u16::try_from(lines.len()).unwrap_or(5);
