@@ -344,7 +344,21 @@ fn blame(holder: &HolderGrown, grown: &Grown, explains: f64, finding: &mut Findi
         bytes_delta: own(holder),
         seconds: grown.seconds,
         explains,
+        also: holder.also.clone(),
     });
+    match holder.also.as_slice() {
+        [] => {}
+        [other] => finding.evidence.push(format!("{other} holds most of it as well: both must let go before it goes")),
+        others => {
+            finding.evidence.push(format!("{} hold most of it as well: all must let go before it goes", others.join(" and ")))
+        }
+    }
+    if holder.unaccounted.saturating_mul(2) >= own(holder).unsigned_abs() && holder.unaccounted > 0 {
+        finding.evidence.push(format!(
+            "to {} of it there are references that no Python object accounts for: C or C++ code has them, or they were never given back",
+            Bytes(holder.unaccounted)
+        ));
+    }
 }
 
 /// Why growth is open that looks show to be held by what its source limits.

@@ -185,6 +185,24 @@ fn who_explains_the_growth_is_named() {
 }
 
 #[test]
+fn who_holds_the_same_is_named_beside_the_holder() {
+    let boxes = HolderGrown { also: vec!["cache".into()], ..holder("boxes", 15.0) };
+    let report = run(1.0, vec![boxes], 0.0);
+    let finding = leak(&report);
+    assert_eq!(finding.holder.as_ref().expect("somebody").also, ["cache"]);
+    let said = |words: &str| finding.evidence.iter().any(|said| said.contains(words));
+    assert!(said("cache holds most of it as well: both must let go") && !said("accounts for"), "{:?}", finding.evidence);
+    let leaked = HolderGrown { unaccounted: 14 << 20, ..holder("boxes", 15.0) };
+    let report = run(1.0, vec![leaked], 0.0);
+    let finding = leak(&report);
+    assert!(
+        finding.evidence.iter().any(|said| said.contains("14 MiB of it there are references that no Python object accounts for")),
+        "{:?}",
+        finding.evidence
+    );
+}
+
+#[test]
 fn what_lies_on_a_gpu_is_no_part_of_the_growth_of_ram() {
     // Samples moved to a device: 900 MiB there, 14 MiB of objects here.
     let samples = HolderGrown {

@@ -15,6 +15,9 @@ pub const MOST_ALLOCATED: usize = 16;
 /// The most lines of each.
 pub const MOST_LINES: usize = 8;
 
+/// The most others that hold the same.
+pub const MOST_ALSO: usize = 3;
+
 /// The most lines of a holder beside the first.
 pub const MOST_SITES: usize = 5;
 
@@ -206,6 +209,13 @@ pub struct HolderGrown {
     /// The cause in the catalogue that fits, as LT103; empty where none does.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cause: String,
+    /// Others that hold most of what was added as well, as a person calls them, at most [`MOST_ALSO`]: it goes only when all of
+    /// these let go, too. Empty where it is the holder's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
+    /// Bytes of what was added that references keep which no Python object accounts for.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub unaccounted: u64,
 }
 
 /// Objects that became more. Field names are a contract with other programs (`lowtide.report/1`).
@@ -245,6 +255,10 @@ pub struct Site {
     /// What stands there.
     #[serde(default)]
     pub text: String,
+}
+
+fn is_nothing(number: &u64) -> bool {
+    *number == 0
 }
 
 fn is_zero(number: &i64) -> bool {

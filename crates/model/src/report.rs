@@ -199,6 +199,9 @@ pub struct Holder {
     pub seconds: f64,
     /// The share of the measured growth that this explains.
     pub explains: f64,
+    /// Others that hold most of it as well: it goes only when all of these let go, too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
 }
 
 /// When memory will run out.

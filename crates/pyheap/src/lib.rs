@@ -27,7 +27,7 @@ pub use budget::{Budget, Part};
 pub use census::{Census, Total};
 pub use error::{Error, Version};
 pub use growth::{Growth, HolderGrowth, Node, Summary, TypeGrowth};
-pub use ownership::{Also, Ownership, Shared};
+pub use ownership::{Also, Beyond, Ownership};
 pub use paths::{Function, Path, Place, Step, StepName};
 pub use program::Module;
 pub use python::{Interpreter, Python, Thread};

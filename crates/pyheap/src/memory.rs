@@ -7,6 +7,7 @@ use crate::native::classes::Classes;
 use crate::native::owners::{Owner, Owners};
 use crate::native::resident::Resident;
 use crate::native::window::Window;
+use crate::ownership::Beyond;
 use crate::torch::dtype::{CPU, META};
 use crate::torch::graph::{Attribution, Graph};
 use crate::torch::{self, Finder, Layout, Tensor, Torch, fake};
@@ -25,6 +26,7 @@ pub struct Memory {
     pub torch: Result<Torch, torch::Error>,
     /// Who holds which graph; empty without torch.
     pub graphs: Attribution,
+    graph: Graph,
     /// Bytes that were read.
     pub bytes_read: u64,
     resident: Resident,
@@ -46,13 +48,15 @@ impl Memory {
         let mut account = account(&mut window, areas, &resident, &threads, &mut |window, told| finder.told(window, told));
         let torch = finder.read(&mut window, layouts);
         let mut graphs = Attribution::default();
+        let mut graph = Graph::default();
         let mut tensors = Vec::new();
         if let Ok(torch) = &torch {
-            graphs = Graph::read(&mut window, torch).attribute(torch);
+            graph = Graph::read(&mut window, torch);
+            graphs = graph.attribute(torch);
             tensors = torch.stretches();
             account.own(&Owners::new(tensors.clone()), &resident);
         }
-        Ok(Memory { account, classes: finder.classes, torch, graphs, bytes_read: window.bytes_read(), resident, tensors })
+        Ok(Memory { account, classes: finder.classes, torch, graphs, graph, bytes_read: window.bytes_read(), resident, tensors })
     }
 
     /// Counts the data of tensors to the Python objects that hold them, each storage once, and with it what their graphs alone
@@ -75,6 +79,65 @@ impl Memory {
             census.enlarge(id, own.saturating_add(graphs.get(&address).copied().unwrap_or(0)));
         }
         elsewhere
+    }
+
+    /// What Python's objects keep that is none of them: storages, and the nodes of graphs with what those save.
+    /// `counted`: whether [`Memory::count_tensors`] has counted it to objects.
+    #[must_use]
+    pub fn beyond(&self, census: &Census, counted: bool) -> Beyond {
+        let mut beyond = Beyond::default();
+        let Ok(torch) = &self.torch else { return beyond };
+        let nodes: HashMap<u64, usize> = torch.nodes.iter().zip(0..).map(|(node, number)| (node.address, number)).collect();
+        let storage = |tensor: &Tensor| torch.storage(tensor).filter(|storage| storage.bytes > 0).copied();
+        for tensor in torch.tensors.iter().filter(|tensor| tensor.held) {
+            let Some(python) = tensor.python else { continue };
+            if let Some(storage) = storage(tensor) {
+                beyond.bytes.insert(storage.address, storage.bytes);
+                beyond.edges.entry(python).or_default().push(storage.address);
+                // A view keeps the tensor that it is one of, which its storage leads to.
+                if torch.layout.counts_python() {
+                    beyond.likely.entry(storage.address).or_default().push(python);
+                }
+            }
+            if let Some(grad) = tensor.grad.and_then(|at| torch.at(at)).filter(|grad| grad.held) {
+                let edges = beyond.edges.entry(python).or_default();
+                edges.extend(storage(grad).map(|storage| storage.address));
+                edges.extend(grad.python.filter(|_| torch.layout.counts_python()));
+            }
+            if let Some(node) = tensor.grad_fn.filter(|node| nodes.contains_key(node)) {
+                beyond.edges.entry(python).or_default().push(node);
+            }
+        }
+        for ((node, before), saved) in torch.nodes.iter().zip(&self.graph.before).zip(&self.graph.saved) {
+            beyond.bytes.insert(node.address, node.size);
+            let mut edges: Vec<u64> = before.iter().filter_map(|at| Some(torch.nodes.get(*at as usize)?.address)).collect();
+            for tensor in saved.iter().filter_map(|at| torch.at(*at)) {
+                if let Some(storage) = storage(tensor) {
+                    beyond.bytes.insert(storage.address, storage.bytes);
+                    edges.push(storage.address);
+                }
+                // Where what C++ shares has a reference to the object, a node that saves it keeps that.
+                if torch.layout.counts_python() && tensor.held {
+                    edges.extend(tensor.python);
+                }
+            }
+            beyond.edges.insert(node.address, edges);
+        }
+        if counted {
+            let mut graphs: HashMap<u64, u64> = HashMap::new();
+            self.graphs.held.iter().for_each(|held| *graphs.entry(held.python).or_default() += held.bytes + held.node_bytes);
+            let held = torch.tensors.iter().filter(|tensor| tensor.held);
+            let tensors: HashMap<u64, &Tensor> = held.filter_map(|tensor| Some((tensor.python?, tensor))).collect();
+            let mut first = HashSet::new();
+            for id in census.objects().ids() {
+                let address = census.objects().address(id);
+                let Some(tensor) = tensors.get(&address) else { continue };
+                let own =
+                    torch.storage(tensor).filter(|storage| first.insert(storage.address)).map_or(0, |storage| storage.bytes);
+                beyond.counted.insert(address, own.saturating_add(graphs.get(&address).copied().unwrap_or(0)));
+            }
+        }
+        beyond
     }
 
     /// Has fake tensors claim the devices that their Python objects name.

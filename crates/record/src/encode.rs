@@ -1,9 +1,9 @@
 //! Events to bytes.
 
 use lowtide_model::{
-    AllocatedGrown, BudgetAt, Event, Exit, Gpu, GpuUser, Grown, HolderGrown, LineGrown, Look, MOST_ALLOCATED, MOST_HOLDERS,
-    MOST_LINES, MOST_OBJECTS, MOST_ON_DEVICES, MOST_PARTS, MOST_SITES, Mark, Note, OnDevice, Process, RunEnd, RunInfo, Site,
-    Tick, WatchCost,
+    AllocatedGrown, BudgetAt, Event, Exit, Gpu, GpuUser, Grown, HolderGrown, LineGrown, Look, MOST_ALLOCATED, MOST_ALSO,
+    MOST_HOLDERS, MOST_LINES, MOST_OBJECTS, MOST_ON_DEVICES, MOST_PARTS, MOST_SITES, Mark, Note, OnDevice, Process, RunEnd,
+    RunInfo, Site, Tick, WatchCost,
 };
 
 use crate::format::{Kind, MAX_PAYLOAD, keep_time, to_us};
@@ -204,6 +204,7 @@ fn tidy_look(look: &Look) -> Look {
         cause: cut_to(&holder.cause, MAX_STEP),
         site: holder.site.as_ref().map(site),
         sites: holder.sites.iter().take(MOST_SITES).map(site).collect(),
+        also: holder.also.iter().take(MOST_ALSO).map(|other| cut_to(other, MAX_STEP)).collect(),
         ..*holder
     };
     let grown = look.grown.as_ref().map(|grown| Grown {

@@ -8,15 +8,17 @@ use crate::visit::{self, Frame, Label, Sink};
 use crate::walk::{ObjectId, Parent, Root};
 use std::collections::{HashMap, HashSet};
 
-/// Memory that several objects share and that is no object of Python's: the storage of tensors.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shared {
-    /// Where it is.
-    pub address: u64,
-    /// Its bytes, which are counted to the first of those that share it.
-    pub bytes: u64,
-    /// Objects that share it.
-    pub by: Vec<u64>,
+/// What lies beyond Python's objects, and is kept by them: storages of tensors, nodes of graphs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Beyond {
+    /// Bytes of each, by its address.
+    pub bytes: HashMap<u64, u64>,
+    /// Who keeps what: objects and these by their addresses. What one of these refers to may be an object.
+    pub edges: HashMap<u64, Vec<u64>>,
+    /// References of these to objects that may be there: where an object has more than are accounted for otherwise.
+    pub likely: HashMap<u64, Vec<u64>>,
+    /// Bytes of them that a census has counted to objects, by the objects' addresses.
+    pub counted: HashMap<u64, u64>,
 }
 
 /// Immortal objects have this bit in their count of references (3.12 and newer); no other has as many.
@@ -34,17 +36,14 @@ pub struct Heap<'a> {
     held: Vec<(u64, u32, Hold)>,
     /// Frames that are running: their locals are those of roots.
     running: Vec<u64>,
-    /// What objects share, numbered behind them, with the object that it is counted to.
-    shared: Vec<(u64, u64, ObjectId)>,
-    /// Their addresses.
-    behind: HashSet<u64>,
-    /// Who shares what.
-    sharers: HashMap<u64, Vec<u64>>,
+    beyond: &'a Beyond,
+    /// What lies beyond, numbered behind the objects: its address, who leads to it, and the object at the beginning of that.
+    behind: Vec<(u64, u32, ObjectId)>,
 }
 
 impl<'a> Heap<'a> {
     /// Gathers the roots.
-    pub fn new(census: &'a Census, shared: &[Shared]) -> Self {
+    pub fn new(census: &'a Census, beyond: &'a Beyond) -> Self {
         let mut heap = Self {
             census,
             cache: Cache::new(census.types(), census.reader()),
@@ -52,35 +51,53 @@ impl<'a> Heap<'a> {
             roots: Vec::new(),
             held: Vec::new(),
             running: Vec::new(),
-            shared: Vec::new(),
-            behind: HashSet::new(),
-            sharers: HashMap::new(),
+            beyond,
+            behind: Vec::new(),
         };
         heap.gather();
-        heap.share(shared);
+        heap.go_beyond();
         heap
     }
 
-    fn share(&mut self, shared: &[Shared]) {
-        for one in shared {
-            one.by.iter().for_each(|object| self.sharers.entry(*object).or_default().push(one.address));
-        }
-        if self.sharers.is_empty() {
+    /// Numbers what lies beyond, what leads to it first.
+    fn go_beyond(&mut self) {
+        if self.beyond.edges.is_empty() {
             return;
         }
-        let bytes: HashMap<u64, u64> = shared.iter().map(|one| (one.address, one.bytes)).collect();
-        for id in self.census.objects().ids() {
-            for address in self.sharers.get(&self.census.objects().address(id)).into_iter().flatten() {
-                if self.behind.insert(*address) {
-                    self.shared.push((*address, bytes.get(address).copied().unwrap_or(0), id));
-                }
+        let mut known = HashSet::new();
+        let objects = self.census.objects();
+        for id in objects.ids() {
+            let first = self.behind.len();
+            self.follow(objects.address(id), id.0, id, &mut known);
+            let mut next = first;
+            while let Some((address, ..)) = self.behind.get(next).copied() {
+                self.follow(address, (objects.len() + next) as u32, id, &mut known);
+                next += 1;
             }
         }
     }
 
-    /// What is shared: its bytes, and the object that they are counted to.
-    pub fn shared(&self) -> impl Iterator<Item = (u64, u64, ObjectId)> + use<'_> {
-        self.shared.iter().copied()
+    fn follow(&mut self, address: u64, number: u32, first: ObjectId, known: &mut HashSet<u64>) {
+        for target in self.beyond.edges.get(&address).into_iter().flatten() {
+            if self.beyond.bytes.contains_key(target) && known.insert(*target) {
+                self.behind.push((*target, number, first));
+            }
+        }
+    }
+
+    /// What lies beyond: where, its bytes, and the object that it was met from.
+    pub fn behind(&self) -> impl Iterator<Item = (u64, u64, ObjectId)> + use<'_> {
+        self.behind.iter().map(|(address, _, id)| (*address, self.beyond.bytes.get(address).copied().unwrap_or(0), *id))
+    }
+
+    /// Bytes of an object without what lies beyond.
+    pub fn size(&self, id: ObjectId) -> u64 {
+        let objects = self.census.objects();
+        let size = objects.size(id);
+        if self.beyond.counted.is_empty() {
+            return size;
+        }
+        size.saturating_sub(self.beyond.counted.get(&objects.address(id)).copied().unwrap_or(0))
     }
 
     fn gather(&mut self) {
@@ -167,21 +184,21 @@ fn garbage(census: &Census) -> std::ops::Range<u32> {
 
 impl Graph for Heap<'_> {
     fn len(&self) -> u32 {
-        (self.census.objects().len() + self.shared.len()) as u32
+        (self.census.objects().len() + self.behind.len()) as u32
     }
 
     #[inline]
     fn address(&self, number: u32) -> u64 {
         match (number as usize).checked_sub(self.census.objects().len()) {
             None => self.census.objects().address(ObjectId(number)),
-            Some(behind) => self.shared.get(behind).map_or(0, |(address, ..)| *address),
+            Some(behind) => self.behind.get(behind).map_or(0, |(address, ..)| *address),
         }
     }
 
     #[inline]
     fn parent(&self, number: u32) -> Option<u32> {
         if let Some(behind) = (number as usize).checked_sub(self.census.objects().len()) {
-            return self.shared.get(behind).map(|(.., first)| first.0);
+            return self.behind.get(behind).map(|(_, parent, _)| *parent);
         }
         match self.census.objects().parent(ObjectId(number)) {
             Parent::Object(parent) => Some(parent.0),
@@ -194,7 +211,8 @@ impl Graph for Heap<'_> {
     }
 
     fn references(&self, object: u64) -> Option<u64> {
-        if !self.behind.is_empty() && self.behind.contains(&object) {
+        // Nobody has told how many there are to what lies beyond.
+        if !self.behind.is_empty() && self.beyond.bytes.contains_key(&object) {
             return Some(0);
         }
         let references = self.census.image().u64(object)? & self.census.python().layout.reference_mask;
@@ -202,6 +220,11 @@ impl Graph for Heap<'_> {
     }
 
     fn edges(&mut self, object: u64, each: &mut impl FnMut(u64, Hold)) {
+        if !self.behind.is_empty() && self.beyond.bytes.contains_key(&object) {
+            self.beyond.edges.get(&object).into_iter().flatten().for_each(|target| each(*target, Hold::Certain));
+            self.beyond.likely.get(&object).into_iter().flatten().for_each(|target| each(*target, Hold::Likely));
+            return;
+        }
         let Some(kind) = self.kind(object) else { return };
         let read = self.census.reader();
         // An instance holds its class, if that was made at run time.
@@ -210,8 +233,8 @@ impl Graph for Heap<'_> {
         }
         // What our own marks are at work on is theirs for a moment.
         let is_ours = kind.kind == Kind::Frame && self.is_ours(object);
-        if kind.kind == Kind::Other && !self.sharers.is_empty() {
-            self.sharers.get(&object).into_iter().flatten().for_each(|shared| each(*shared, Hold::Certain));
+        if kind.kind == Kind::Other && !self.behind.is_empty() {
+            self.beyond.edges.get(&object).into_iter().flatten().for_each(|target| each(*target, Hold::Certain));
         }
         visit::visit(read, kind, object, &mut Pass { each, is_ours });
     }

@@ -10,7 +10,7 @@ mod index;
 mod others;
 mod solve;
 
-pub use heap::Shared;
+pub use heap::Beyond;
 
 use crate::census::{Census, Total};
 use crate::paths::{Path, Place};
@@ -23,6 +23,10 @@ use std::collections::{HashMap, HashSet};
 /// Less than so many bytes, or this part of what is held, is not worth the question who else has it.
 const WORTH: u64 = 1024;
 const PART: u64 = 100;
+/// The same as a part of all that there is.
+const PART_OF_ALL: u64 = 1000;
+/// Holders at most for which it is proven who must let go as well, those with the most that is shared.
+const PROVEN: usize = 4;
 /// Groups for each holder whose rest others keep: itself, itself with each of them, with all of them, with what has no name as well.
 const EACH: usize = OTHERS + 3;
 /// Other ways to a holder that are told at most.
@@ -72,16 +76,19 @@ impl Ownership {
 }
 
 impl Census {
-    /// What each of these holders owns. `shared`: memory that objects share; `counts`: whether an object counts for the holder at
-    /// a position.
+    /// What each of these holders owns. `beyond`: what objects keep that is none; `counts`: whether an object counts for the holder
+    /// at a position.
     #[must_use]
-    pub fn ownership(&self, asked: &[ObjectId], shared: &[Shared], counts: &dyn Fn(usize, ObjectId) -> bool) -> Vec<Ownership> {
-        let mut heap = Heap::new(self, shared);
+    pub fn ownership(&self, asked: &[ObjectId], beyond: &Beyond, counts: &dyn Fn(usize, ObjectId) -> bool) -> Vec<Ownership> {
+        let mut heap = Heap::new(self, beyond);
         let mut answers = Vec::new();
         for (chunk, first) in asked.chunks(GROUPS).zip((0..).step_by(GROUPS)) {
             let counts = |position: usize, id: ObjectId| counts(first + position, id);
             let (mut told, others) = alone(self, &mut heap, chunk, &counts);
-            let with_others: Vec<usize> = (0..told.len()).filter(|at| !others[*at].is_empty() || told[*at].unseen > 0).collect();
+            let is_open = |at: &usize| !others[*at].is_empty() || told[*at].unseen > 0 && told[*at].shared().bytes >= WORTH;
+            let mut with_others: Vec<usize> = (0..told.len()).filter(is_open).collect();
+            with_others.sort_by_key(|at| std::cmp::Reverse(told[*at].shared().bytes));
+            with_others.truncate(PROVEN);
             for part in with_others.chunks(GROUPS / EACH) {
                 together(self, &mut heap, part, &mut told, &others, &counts);
             }
@@ -89,24 +96,13 @@ impl Census {
         }
         answers
     }
-
-    /// Memory of an object, without what it shares.
-    fn sizes(&self, heap: &Heap<'_>) -> HashMap<ObjectId, u64> {
-        let mut less = HashMap::new();
-        heap.shared().for_each(|(_, bytes, id)| *less.entry(id).or_default() += bytes);
-        less
-    }
 }
 
-/// Calls `each` for every object with its bytes, and for what objects share with the object that it is counted to.
+/// Calls `each` for every object with its bytes, and for what lies beyond with the object that it was met from.
 fn each(census: &Census, heap: &Heap<'_>, mut each: impl FnMut(u64, ObjectId, u64, u64)) {
-    let less = census.sizes(heap);
     let objects = census.objects();
-    for id in objects.ids() {
-        let size = objects.size(id).saturating_sub(less.get(&id).copied().unwrap_or(0));
-        each(objects.address(id), id, 1, size);
-    }
-    heap.shared().for_each(|(address, bytes, id)| each(address, id, 0, bytes));
+    objects.ids().for_each(|id| each(objects.address(id), id, 1, heap.size(id)));
+    heap.behind().for_each(|(address, bytes, id)| each(address, id, 0, bytes));
 }
 
 fn add(total: &mut Total, count: u64, bytes: u64) {
@@ -133,10 +129,9 @@ fn alone(
     let objects = census.objects();
     let groups: Vec<Vec<Member>> = asked.iter().map(|id| vec![Member::Object(objects.address(*id))]).collect();
     let solved = solve::solve(heap, &groups);
-    let ways = solved.ways(heap);
     let mut told: Vec<Ownership> = asked.iter().map(|id| nothing(*id)).collect();
     each(census, heap, |address, id, count, bytes| {
-        let (way, own) = (ways.to(address), solved.of(address));
+        let (way, own) = (solved.way_to(address), solved.of(address));
         for group in ones(way).filter(|group| counts(*group, id)) {
             add(&mut told[group].held, count, bytes);
             if own >> group & 1 == 1 {
@@ -146,19 +141,21 @@ fn alone(
     });
     for (group, answer) in told.iter_mut().enumerate() {
         if counts(group, answer.id) {
-            let size = objects.size(answer.id);
+            let size = heap.size(answer.id);
             add(&mut answer.held, 1, size);
             add(&mut answer.alone, 1, size);
         }
     }
     let holders: HashMap<u64, usize> = asked.iter().map(|id| objects.address(*id)).zip(0..).collect();
     for (object, more) in &solved.unseen {
-        ones(ways.to(*object)).for_each(|group| told[group].unseen += 1);
+        ones(solved.way_to(*object)).for_each(|group| told[group].unseen += 1);
         if let Some(group) = holders.get(object) {
             told[*group].itself_unseen = *more;
         }
     }
-    let is_worth = |answer: &Ownership| answer.shared().bytes >= WORTH.max(answer.held.bytes / PART);
+    let all = objects.ids().fold(0_u64, |all, id| all.saturating_add(objects.size(id)));
+    let least = WORTH.max(all / PART_OF_ALL);
+    let is_worth = |answer: &Ownership| answer.shared().bytes >= least.max(answer.held.bytes / PART);
     let wanted =
         told.iter().enumerate().filter(|(_, answer)| is_worth(answer)).fold(0, |bits: u32, (group, _)| bits | 1 << group);
 
@@ -166,11 +163,10 @@ fn alone(
     let weights = if wanted == 0 {
         Vec::new()
     } else {
-        let less = census.sizes(heap);
-        let shared: Vec<u64> = heap.shared().map(|(_, bytes, _)| bytes).collect();
+        let behind: Vec<u64> = heap.behind().map(|(_, bytes, _)| bytes).collect();
         solved.weights(heap, |number| match (number as usize).checked_sub(objects.len()) {
-            Some(behind) => shared.get(behind).copied().unwrap_or(0),
-            None => objects.size(ObjectId(number)).saturating_sub(less.get(&ObjectId(number)).copied().unwrap_or(0)),
+            Some(place) => behind.get(place).copied().unwrap_or(0),
+            None => heap.size(ObjectId(number)),
         })
     };
 
@@ -180,7 +176,7 @@ fn alone(
         if !solved.holds(hold, target) {
             return;
         }
-        let lost = ways.to(target) & !solved.of(target) & wanted & !through;
+        let lost = solved.way_to(target) & !solved.of(target) & wanted & !through;
         ones(lost).for_each(|group| foreign[group].add(source, target, solved.weight(&weights, target)));
         if let Some(group) = holders.get(&target).filter(|group| through >> **group & 1 == 0)
             && parent_of != Some(asked[*group])
@@ -190,20 +186,18 @@ fn alone(
         }
     };
     let parents: HashMap<ObjectId, ObjectId> = asked.iter().filter_map(|id| Some((ObjectId(heap.parent(id.0)?), *id))).collect();
-    for number in 0..objects.len() as u32 {
-        if heap.is_garbage(number) {
+    let first_met: Vec<ObjectId> = heap.behind().map(|(.., id)| id).collect();
+    for number in 0..heap.len() {
+        let object = heap.address(number);
+        if heap.is_garbage(number) || heap.is_running(object) {
             continue;
         }
-        let (id, object) = (ObjectId(number), objects.address(ObjectId(number)));
-        if heap.is_running(object) {
-            continue;
-        }
-        let through = ways.through(object);
+        let id = (number as usize).checked_sub(objects.len()).map_or(ObjectId(number), |place| first_met[place]);
+        let through = solved.way_through(object);
         let child = parents.get(&id).copied();
         heap.edges(object, &mut |target, hold| meet(Source::Object(id), through, child, target, hold));
     }
     heap.roots(&mut |target, root, hold| meet(Source::Root(root), 0, None, target, hold));
-    drop(ways);
     drop(solved);
 
     let others: Vec<Vec<Other>> = asked
@@ -298,9 +292,8 @@ fn together(
         groups.push(all.into_iter().chain([Member::Unseen]).collect());
     }
     let solved = solve::solve(heap, &groups);
-    let ways = solved.ways(heap);
     each(census, heap, |address, id, count, bytes| {
-        let (way, own) = (ways.to(address), solved.of(address));
+        let (way, own) = (solved.way_to(address), solved.of(address));
         for (at, first) in part.iter().zip((0..).step_by(EACH)) {
             if way >> first & 1 == 0 || own >> first & 1 == 1 || !counts(*at, id) {
                 continue;

@@ -15,8 +15,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::index::Index;
 
-/// Groups of holders that can be asked about at once.
-pub const GROUPS: usize = 28;
+/// Groups of holders that can be asked about at once: a word for each object has their bits twice, as they are and as they were
+/// on the way by which it was found.
+pub const GROUPS: usize = 14;
 
 const IS_HOLDER: u32 = 1 << 31;
 const VISITED: u32 = 1 << 30;
@@ -81,7 +82,7 @@ pub enum Member {
 pub struct Solved {
     index: Index,
     bits: Vec<u32>,
-    own: HashMap<u64, u32>,
+    own: Own,
     /// Objects with more references than were seen, and how many more.
     pub unseen: Vec<(u64, u64)>,
     /// Objects that doubtful words may refer to.
@@ -96,7 +97,7 @@ impl Solved {
 
     /// The same for what it refers to: itself, too, if it is of a group.
     pub fn through(&self, object: u64) -> u32 {
-        self.of(object) | self.own.get(&object).copied().unwrap_or(0)
+        self.of(object) | self.own.get(object)
     }
 
     /// Whether what looks like a reference to an object holds it.
@@ -127,41 +128,43 @@ impl Solved {
         self.index.get(object).and_then(|at| weights.get(at)).map_or(0, |weight| u64::from(*weight))
     }
 
-    /// For every object the groups on the way by which it was found, asked for in the order of the objects' numbers.
-    pub fn ways<'a, G: Graph>(&'a self, graph: &G) -> Ways<'a> {
-        let mut bits = vec![0; self.bits.len()];
-        for number in 0..graph.len() {
-            let Some(at) = self.index.get(graph.address(number)) else { continue };
-            let Some(parent) = graph.parent(number).map(|parent| graph.address(parent)) else { continue };
-            let own = match self.index.get(parent) {
-                Some(at) => {
-                    bits[at] | if self.bits[at] & IS_HOLDER == 0 { 0 } else { self.own.get(&parent).copied().unwrap_or(0) }
-                }
-                None => 0,
-            };
-            bits[at] = own;
-        }
-        Ways { solved: self, bits }
+    /// The groups on the way by which an object was found.
+    pub fn way_to(&self, object: u64) -> u32 {
+        self.index.get(object).map_or(0, |at| self.bits[at] >> GROUPS & BITS)
+    }
+
+    /// The same for what it refers to: itself, too, if it is of a group.
+    pub fn way_through(&self, object: u64) -> u32 {
+        let Some(at) = self.index.get(object) else { return 0 };
+        let own = if self.bits[at] & IS_HOLDER == 0 { 0 } else { self.own.get(object) };
+        self.bits[at] >> GROUPS & BITS | own
     }
 }
 
-/// The groups on the ways by which objects were found.
-pub struct Ways<'a> {
-    solved: &'a Solved,
-    bits: Vec<u32>,
+/// What members of groups add, by their addresses.
+struct Own {
+    bits: HashMap<u64, u32>,
+    /// Bits of all addresses: most are told apart by these alone.
+    sieve: u64,
 }
 
-impl Ways<'_> {
-    /// Those before an object.
-    pub fn to(&self, object: u64) -> u32 {
-        self.solved.index.get(object).map_or(0, |at| self.bits[at])
+impl Own {
+    fn new(bits: HashMap<u64, u32>) -> Self {
+        let sieve = bits.keys().fold(0, |sieve, address| sieve | 1 << Self::place(*address));
+        Self { bits, sieve }
     }
 
-    /// Those before what it refers to: itself, too, if it is of a group.
-    pub fn through(&self, object: u64) -> u32 {
-        let Some(at) = self.solved.index.get(object) else { return 0 };
-        let is_holder = self.solved.bits[at] & IS_HOLDER != 0;
-        self.bits[at] | if is_holder { self.solved.own.get(&object).copied().unwrap_or(0) } else { 0 }
+    fn place(address: u64) -> u32 {
+        (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as u32
+    }
+
+    #[inline]
+    fn has(&self, address: u64) -> bool {
+        self.sieve >> Self::place(address) & 1 == 1 && self.bits.contains_key(&address)
+    }
+
+    fn get(&self, address: u64) -> u32 {
+        self.bits.get(&address).copied().unwrap_or(0)
     }
 }
 
@@ -181,6 +184,7 @@ pub fn solve<G: Graph>(graph: &mut G, groups: &[Vec<Member>]) -> Solved {
             }
         }
     }
+    let own = Own::new(own);
     let index = index(graph, &own);
     let len = index.len();
     let mut solver = Solver {
@@ -192,6 +196,7 @@ pub fn solve<G: Graph>(graph: &mut G, groups: &[Vec<Member>]) -> Solved {
         certain: vec![0; len],
         likely: vec![0; len],
         faint: HashMap::new(),
+        more: Vec::new(),
         queue: Vec::new(),
     };
     solver.start();
@@ -202,18 +207,15 @@ pub fn solve<G: Graph>(graph: &mut G, groups: &[Vec<Member>]) -> Solved {
 }
 
 /// The members of groups, and what was found below them.
-fn index<G: Graph>(graph: &G, own: &HashMap<u64, u32>) -> Index {
+fn index<G: Graph>(graph: &G, own: &Own) -> Index {
     let len = graph.len();
     let mut below = vec![0_u64; len as usize / 64 + 1];
     let mut index = Index::new();
     for number in 0..len {
         let address = graph.address(number);
         let is_below = graph.parent(number).is_some_and(|parent| below[parent as usize / 64] >> (parent % 64) & 1 == 1);
-        let is_member = own.contains_key(&address);
-        if is_member || is_below {
+        if is_below || own.has(address) {
             below[number as usize / 64] |= 1 << (number % 64);
-        }
-        if is_member || is_below && graph.references(address).is_some() {
             index.add(address);
         }
     }
@@ -232,6 +234,8 @@ struct Solver<'g, G> {
     likely: Vec<u8>,
     /// Doubtful words, by what they may refer to.
     faint: HashMap<usize, u64>,
+    /// Objects with more references than those that are better than doubtful.
+    more: Vec<u32>,
     /// Objects whose references have to be followed again.
     queue: Vec<u64>,
 }
@@ -260,12 +264,9 @@ impl<G: Graph> Solver<'_, G> {
             let address = self.graph.address(number);
             let Some(at) = self.solved.index.get(address) else { continue };
             let parent = self.graph.parent(number).map(|parent| self.graph.address(parent));
-            let mut bits = parent.map_or(0, |parent| self.out(parent).to(address));
-            // What is immortal is nobody's; as a holder it is one all the same.
-            if self.graph.references(address).is_none() {
-                bits = 0;
-            }
-            self.solved.bits[at] = bits | if self.solved.own.contains_key(&address) { IS_HOLDER } else { 0 };
+            let bits = parent.map_or(0, |parent| self.out(parent).to(address));
+            let holder = if self.solved.own.has(address) { IS_HOLDER } else { 0 };
+            self.solved.bits[at] = bits | bits << GROUPS | holder;
         }
     }
 
@@ -339,14 +340,21 @@ impl<G: Graph> Solver<'_, G> {
         u64::from(self.certain[at]) + u64::from(self.likely[at])
     }
 
-    /// Notes what has more references than the certain ones.
+    /// Notes what has more references than the certain ones. What is immortal is nobody's.
     fn count(&mut self) {
         for number in 0..self.graph.len() {
             let object = self.graph.address(number);
             let Some(at) = self.solved.index.get(object) else { continue };
-            let certain = self.certain[at];
-            if certain == MANY || self.graph.references(object).is_none_or(|references| references > u64::from(certain)) {
+            let Some(references) = self.graph.references(object) else {
                 self.solved.bits[at] |= MORE;
+                narrow(&mut self.solved, &mut self.queue, at, object, 0);
+                continue;
+            };
+            if self.certain[at] == MANY || references > u64::from(self.certain[at]) {
+                self.solved.bits[at] |= MORE;
+                if self.certain[at] != MANY && self.likely[at] != MANY && references > self.seen(at) {
+                    self.more.push(number);
+                }
             }
         }
     }
@@ -369,11 +377,10 @@ impl<G: Graph> Solver<'_, G> {
 
     /// What has more references than were seen is nobody's.
     fn unseen(&mut self) {
-        for number in 0..self.graph.len() {
+        for number in std::mem::take(&mut self.more) {
             let object = self.graph.address(number);
             let Some(at) = self.solved.index.get(object) else { continue };
-            let bits = self.solved.bits[at];
-            if bits & MORE == 0 || bits & (BITS | IS_HOLDER) == 0 || self.certain[at] == MANY || self.likely[at] == MANY {
+            if self.solved.bits[at] & (BITS | IS_HOLDER) == 0 {
                 continue;
             }
             let seen = self.seen(at) + self.faint.get(&at).copied().unwrap_or(0);

@@ -137,6 +137,11 @@ fn held(page: &mut Page, leak: &Finding) {
         .map_or(String::new(), |[before, now]| format!(", {before} to {now} items in {}", words::span(holder.seconds)));
     let begins = holder.path.first().map_or(String::new(), |root| format!("  <-  {root}"));
     page.labelled("held", &format!("{} ({}{items}){begins}", cut(&holder.name, 80), holder.kind));
+    if !holder.also.is_empty() {
+        let others: Vec<String> = holder.also.iter().map(|other| cut(other, 80)).collect();
+        let (verb, all) = if others.len() == 1 { ("holds", "both") } else { ("hold", "all") };
+        page.labelled("", &format!("{} {verb} the same: {all} must let go", others.join(" and ")));
+    }
 }
 
 /// The line, why it keeps what it adds, and what to do about it.

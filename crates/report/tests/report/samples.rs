@@ -75,6 +75,7 @@ pub fn held() -> Report {
         bytes_delta: 109 << 20,
         seconds: 145.0,
         explains: 0.97,
+        also: Vec::new(),
     });
     finding.site = Some(Site { file: "train.py".into(), line: 88, column: None, text: "self.outputs.append(out)".into() });
     finding.cause = Some("LT103".into());

@@ -12,7 +12,7 @@ pub fn json(look: &Look, view: &View, blame: &Blame) -> String {
     let census = &look.census;
     let growth = view.growth.as_ref().map(|growth| {
         json!({
-            "holders": blame.grown.iter().map(|culprit| {
+            "holders": blame.grown.iter().enumerate().map(|(index, culprit)| {
                 let holder = &culprit.holder;
                 blame.json_of_grown(culprit, json!({
                     "path": path(&holder.path),
@@ -20,6 +20,7 @@ pub fn json(look: &Look, view: &View, blame: &Blame) -> String {
                     "length": holder.len.map(|(before, now)| [before, now]),
                     "count": holder.count,
                     "bytes": holder.bytes,
+                    "ownership": view.grown_own.get(index).map(|own| super::owns::json(own, path)),
                 }))
             }).collect::<Vec<_>>(),
             "types": growth.types.iter().map(|kind| json!({
@@ -38,8 +39,9 @@ pub fn json(look: &Look, view: &View, blame: &Blame) -> String {
         "objects": census.objects().len(),
         "bytes": view.bytes,
         "types": view.types.iter().map(|(name, total)| with(total, json!({"type": name}))).collect::<Vec<_>>(),
-        "containers": view.holders.iter().zip(&blame.containers).map(|(holder, culprit)| blame.json_of_container(culprit, with(&holder.held, json!({
+        "containers": view.holders.iter().zip(&blame.containers).enumerate().map(|(index, (holder, culprit))| blame.json_of_container(culprit, with(&holder.held, json!({
             "path": path(&holder.path), "type": holder.kind, "length": holder.len,
+            "ownership": view.holders_own.get(index).map(|own| super::owns::json(own, path)),
         })))).collect::<Vec<_>>(),
         "held_by": view.of_type.iter().map(|(way, total)| with(total, json!({"path": path(way)}))).collect::<Vec<_>>(),
         "growth": growth,

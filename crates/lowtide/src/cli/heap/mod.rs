@@ -6,6 +6,7 @@ mod json;
 mod last;
 mod look;
 mod memory;
+mod owns;
 mod text;
 mod view;
 

@@ -2,7 +2,9 @@
 
 use super::blame::Blame;
 use super::look::{Look, seconds};
+use super::owns;
 use super::view::View;
+use lowtide_pyheap::Ownership;
 
 /// The answer.
 pub fn text(look: &Look, view: &View, blame: &Blame, width: usize) -> String {
@@ -25,11 +27,12 @@ pub fn text(look: &Look, view: &View, blame: &Blame, width: usize) -> String {
     }
     if let Some(growth) = &view.growth {
         out.push_str("\ngrew, by holder\n");
-        for culprit in &blame.grown {
+        for (index, culprit) in blame.grown.iter().enumerate() {
             let holder = &culprit.holder;
             let len = holder.len.map_or_else(String::new, |(before, now)| format!("{before} -> {now} items"));
             let alike = if holder.alike > 1 { format!(" (one of {} alike)", holder.alike) } else { String::new() };
             out.push_str(&row(&[&signed(holder.bytes), &len], &format!("{}{alike}", holder.path), &[12, 24], width));
+            owns(&mut out, view.grown_own.get(index), view.by_name, 38, width);
             blame.text_of_grown(&mut out, culprit, 38, width);
         }
         if blame.grown.is_empty() {
@@ -55,9 +58,10 @@ pub fn text(look: &Look, view: &View, blame: &Blame, width: usize) -> String {
         }
     }
     out.push_str("\ncontainers, by what they hold\n");
-    for (holder, culprit) in view.holders.iter().zip(&blame.containers) {
+    for (index, (holder, culprit)) in view.holders.iter().zip(&blame.containers).enumerate() {
         let items = format!("{} items", grouped(holder.len));
         out.push_str(&row(&[&bytes(holder.held.bytes), &items], &holder.path.to_string(), &[12, 18], width));
+        owns(&mut out, view.holders_own.get(index), view.by_name, 32, width);
         blame.text_of_container(&mut out, culprit, 32, width);
     }
     left(&mut out, view.holders_left);
@@ -65,6 +69,13 @@ pub fn text(look: &Look, view: &View, blame: &Blame, width: usize) -> String {
         super::memory::text(&mut out, memory, width);
     }
     out
+}
+
+/// What a holder owns, and who else has it.
+fn owns(out: &mut String, own: Option<&Ownership>, asked: bool, indent: usize, width: usize) {
+    for words in own.into_iter().flat_map(|own| owns::words(own, asked)) {
+        out.push_str(&row(&[""], &words, &[indent], width));
+    }
 }
 
 pub fn left(out: &mut String, count: usize) {

@@ -2,7 +2,7 @@
 
 use lowtide_pyheap::torch::Filter;
 use lowtide_pyheap::types::TypeId;
-use lowtide_pyheap::{Growth, ObjectId, Parent, Path, StepName, Summary, Total};
+use lowtide_pyheap::{Beyond, Growth, ObjectId, Ownership, Parent, Path, StepName, Summary, Total};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -15,6 +15,8 @@ const TOP: usize = 12;
 const PATHS: usize = 2000;
 /// Items that a container has at least to be listed.
 const ITEMS: u64 = 100;
+/// Holders that are asked at most what they own: 14 take one more walk over what was read.
+const OWNERS: usize = 112;
 
 /// What was asked for.
 pub struct Wanted {
@@ -35,6 +37,11 @@ pub struct View {
     /// Who holds objects of the types asked for: the way, with positions left out, and how many.
     pub of_type: Vec<(Path, Total)>,
     pub growth: Option<Growth>,
+    /// What those that grew own, and the containers; of very many, the first.
+    pub grown_own: Vec<Ownership>,
+    pub holders_own: Vec<Ownership>,
+    /// Whether holders were asked for by name.
+    pub by_name: bool,
     /// What memory is for; `None` where it could not be read.
     pub memory: Option<MemoryView>,
 }
@@ -67,12 +74,31 @@ pub fn view(look: &mut Look, before: Option<&Summary>, wanted: &Wanted) -> View 
         growth.types.truncate(top);
         growth
     });
+    let grown = growth.as_ref().map_or(&[][..], |growth| &growth.holders);
+    let asked: Vec<ObjectId> = grown.iter().map(|holder| holder.id).chain(holders.iter().map(|holder| holder.id)).collect();
+    let (grown_own, holders_own) = owned(look, &asked, grown.len());
     let memory = look.memory.as_mut().map(|found| {
         found.find_fakes(&look.census);
         let budget = lowtide_pyheap::budget::budget(found, Some(&look.census));
         memory::view(found, budget, &look.census, &wanted.tensor, top)
     });
-    View { bytes, memory, types, types_left, holders, holders_left, of_type, growth }
+    let by_name = wanted.holder.is_some();
+    View { bytes, memory, types, types_left, holders, holders_left, of_type, growth, grown_own, holders_own, by_name }
+}
+
+/// What these own: of the first `grown` of them, and of the rest.
+fn owned(look: &Look, asked: &[ObjectId], grown: usize) -> (Vec<Ownership>, Vec<Ownership>) {
+    let mut ids: Vec<ObjectId> = asked.iter().copied().take(OWNERS).collect();
+    ids.sort();
+    ids.dedup();
+    // What tensors have is told apart only where it was counted to them.
+    let beyond =
+        look.memory.as_ref().filter(|_| look.tensors).map_or_else(Beyond::default, |memory| memory.beyond(&look.census, true));
+    let owned: HashMap<ObjectId, Ownership> =
+        look.census.ownership(&ids, &beyond, &|_, _| true).into_iter().map(|own| (own.id, own)).collect();
+    let of = |asked: &[ObjectId]| asked.iter().map_while(|id| owned.get(id).cloned()).collect();
+    let (first, rest) = asked.split_at(grown.min(asked.len()));
+    (of(first), of(rest))
 }
 
 fn types(look: &Look, by_type: Vec<(TypeId, Total)>, wanted: &Wanted, top: usize) -> (Vec<(String, Total)>, usize) {

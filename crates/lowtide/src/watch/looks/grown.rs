@@ -9,7 +9,9 @@ use lowtide_pyheap::torch::groups::Kind;
 use lowtide_pyheap::torch::{self, Storage, Tensor, Torch, dtype};
 use lowtide_pyheap::types::Kind as TypeKind;
 use lowtide_pyheap::visit::Ndarray;
-use lowtide_pyheap::{Budget, Census, HolderGrowth, ObjectId, Parent, Part, Path, Place, StepName, Summary};
+use lowtide_pyheap::{
+    Also, Beyond, Budget, Census, HolderGrowth, ObjectId, Ownership, Parent, Part, Path, Place, StepName, Summary,
+};
 
 use crate::culprit::{self, Culprit, Seen, Sources, Standing, culprits, words};
 
@@ -21,6 +23,8 @@ const MOST_OF_THEM: f64 = 0.5;
 const SMALL_PART: u64 = 4;
 /// A shape is told where so many of a kind have it.
 const SHAPED: f64 = 0.9;
+/// One who has so much of what several have together is named alone.
+const NEARLY: f64 = 0.9;
 
 /// Causes by what has most of its memory outside of Python's objects: figures, images.
 const NATIVE: [&str; 2] = ["LT309", "LT311"];
@@ -71,9 +75,18 @@ pub fn grown(now: Now, before: &Before, seconds: f64) -> Grown {
     let Now { sources, census, memory, elsewhere, budget, role } = now;
     let mut growth = census.growth_since(&before.summary);
     growth.holders.truncate(MOST_HOLDERS);
-    let added = added(census, memory, elsewhere, &growth.holders);
+    let below = below(census, &growth.holders);
+    let added = added(census, memory, elsewhere, &growth.holders, &below);
+    let beyond = memory.filter(|_| before.has_tensors).map_or_else(Beyond::default, |memory| memory.beyond(census, true));
+    let owned = owned(census, &growth.holders, &below, &beyond);
     let culprits = culprits(sources, census, memory, &growth.holders);
-    let holders = culprits.iter().zip(added).map(|(culprit, added)| holder(culprit, added, sources, role)).collect();
+    let holders = culprits.iter().zip(added).zip(owned);
+    let holders = holders.map(|((culprit, added), (also, unaccounted))| HolderGrown {
+        also,
+        unaccounted,
+        ..holder(culprit, added, sources, role)
+    });
+    let holders = holders.collect();
     let (mut total, mut parts) = (0, Vec::new());
     if let Some(budget) = budget.filter(|_| before.total > 0) {
         let unknown = memory.is_some_and(|memory| matches!(memory.torch, Err(torch::Error::Layout { .. })));
@@ -139,7 +152,40 @@ fn holder(culprit: &Culprit, added: Added, sources: &Sources, role: Option<Role>
         bounded: culprit.standing == Standing::Bounded,
         why: words::why(culprit, sources),
         cause,
+        ..HolderGrown::default()
     }
+}
+
+/// For each holder, who else has most of what was added, and must let go of it before it goes; and bytes of it that references keep
+/// which nothing accounts for.
+fn owned(census: &Census, holders: &[HolderGrowth], below: &[Option<u8>], beyond: &Beyond) -> Vec<(Vec<String>, u64)> {
+    // Each is asked once: two that grew may be the same.
+    let mut ids: Vec<ObjectId> = holders.iter().map(|holder| holder.id).collect();
+    ids.sort();
+    ids.dedup();
+    let positions: Vec<Option<u8>> =
+        ids.iter().map(|id| holders.iter().zip(0..).filter(|(holder, _)| holder.id == *id).map(|(_, at)| at).last()).collect();
+    let counts = |at: usize, id: ObjectId| {
+        let of = below.get(id.0 as usize).copied().flatten();
+        of.is_some() && of == positions.get(at).copied().flatten()
+    };
+    let owned: HashMap<ObjectId, Ownership> =
+        census.ownership(&ids, beyond, &counts).into_iter().map(|own| (own.id, own)).collect();
+    holders.iter().map(|holder| owned.get(&holder.id).map_or_else(Default::default, others_of)).collect()
+}
+
+/// Those of one holder. Named are only those of whom it is proven that what was added goes when they let go.
+fn others_of(own: &Ownership) -> (Vec<String>, u64) {
+    let together = own.together.bytes;
+    if together.saturating_mul(2) < own.held.bytes || together == 0 {
+        return (Vec::new(), own.with_unseen.bytes);
+    }
+    let is_enough = |other: &&Also| other.both.bytes as f64 >= NEARLY * together as f64;
+    let named = match own.also.first().filter(is_enough) {
+        Some(first) => std::slice::from_ref(first),
+        None => &own.also[..],
+    };
+    (named.iter().map(|other| name(&other.path)).collect(), own.with_unseen.bytes)
 }
 
 /// The program's own line: of what a library adds, the one that leads there.
@@ -244,8 +290,13 @@ impl<'a> Below<'a> {
 }
 
 /// For each holder, what was added to it.
-fn added(census: &Census, memory: Option<&Memory>, elsewhere: &HashMap<ObjectId, u64>, holders: &[HolderGrowth]) -> Vec<Added> {
-    let below = below(census, holders);
+fn added(
+    census: &Census,
+    memory: Option<&Memory>,
+    elsewhere: &HashMap<ObjectId, u64>,
+    holders: &[HolderGrowth],
+    below: &[Option<u8>],
+) -> Vec<Added> {
     let torch = memory.and_then(|memory| memory.torch.as_ref().ok());
     let tensors: HashMap<u64, &Tensor> = torch
         .iter()
@@ -254,7 +305,7 @@ fn added(census: &Census, memory: Option<&Memory>, elsewhere: &HashMap<ObjectId,
         .filter_map(|tensor| Some((tensor.python?, tensor)))
         .collect();
     let mut all: Vec<Below> = holders.iter().map(|_| Below::default()).collect();
-    for (id, holder) in census.objects().ids().zip(&below).filter_map(|(id, holder)| Some((id, (*holder)?))) {
+    for (id, holder) in census.objects().ids().zip(below).filter_map(|(id, holder)| Some((id, (*holder)?))) {
         let Some(seen) = all.get_mut(usize::from(holder)) else { continue };
         if let Some(bytes) = elsewhere.get(&id) {
             seen.elsewhere = seen.elsewhere.saturating_add(i64::try_from(*bytes).unwrap_or(i64::MAX));
