@@ -130,7 +130,7 @@ fn finding(names: &mut Redaction, finding: &mut Finding) {
             // `frame main() train.py:24`: a function, and where it is.
             *root = root.split(' ').take(2).collect::<Vec<_>>().join(" ");
         }
-        for step in holder.path.iter_mut().chain([&mut holder.name]) {
+        for step in holder.path.iter_mut().chain([&mut holder.name]).chain(&mut holder.also) {
             *step = names.text(step);
         }
         holder.file = names.file(&holder.file);
