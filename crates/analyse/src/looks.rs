@@ -350,7 +350,7 @@ fn blame(holder: &HolderGrown, grown: &Grown, explains: f64, finding: &mut Findi
         [] => {}
         [other] => finding.evidence.push(format!("{other} holds most of it as well: both must let go before it goes")),
         others => {
-            finding.evidence.push(format!("{} hold most of it as well: all must let go before it goes", others.join(" and ")))
+            finding.evidence.push(format!("{} hold most of it as well: all must let go before it goes", others.join(" and ")));
         }
     }
     if holder.unaccounted.saturating_mul(2) >= own(holder).unsigned_abs() && holder.unaccounted > 0 {
