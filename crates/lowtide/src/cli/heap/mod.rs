@@ -48,6 +48,9 @@ pub struct Args {
     /// Only holders whose path has this in it
     #[arg(long, value_name = "TEXT")]
     holder: Option<String>,
+    /// Say of every container shown what it owns alone, and who else holds the rest (one to three times the processor time)
+    #[arg(long)]
+    owners: bool,
     /// Only tensors of which all of this holds: device=, dtype=, shape=, requires_grad=, grad_fn=, python=, min=
     #[arg(long, value_name = "CONDITIONS", default_value = "", hide_default_value = true)]
     tensor: Filter,
@@ -103,7 +106,13 @@ pub fn heap(args: &Args) -> Result<u8, Failure> {
 
 /// Prints a look.
 fn shown(args: &Args, mut look: Look, before: Option<&Summary>, sources: Sources) -> Result<u8, Failure> {
-    let wanted = Wanted { kind: args.r#type.clone(), holder: args.holder.clone(), tensor: args.tensor.clone(), all: args.all };
+    let wanted = Wanted {
+        kind: args.r#type.clone(),
+        holder: args.holder.clone(),
+        owners: args.owners || args.holder.is_some(),
+        tensor: args.tensor.clone(),
+        all: args.all,
+    };
     let view = view::view(&mut look, before, &wanted);
     let grown = view.growth.as_ref().map_or(&[][..], |growth| &growth.holders);
     let blame = Blame::new(sources, &look, grown, &view.holders);

@@ -22,6 +22,8 @@ const OWNERS: usize = 112;
 pub struct Wanted {
     pub kind: Option<String>,
     pub holder: Option<String>,
+    /// What the containers own, too; those that grew are always asked.
+    pub owners: bool,
     pub tensor: Filter,
     pub all: bool,
 }
@@ -75,7 +77,8 @@ pub fn view(look: &mut Look, before: Option<&Summary>, wanted: &Wanted) -> View 
         growth
     });
     let grown = growth.as_ref().map_or(&[][..], |growth| &growth.holders);
-    let asked: Vec<ObjectId> = grown.iter().map(|holder| holder.id).chain(holders.iter().map(|holder| holder.id)).collect();
+    let containers = holders.iter().filter(|_| wanted.owners).map(|holder| holder.id);
+    let asked: Vec<ObjectId> = grown.iter().map(|holder| holder.id).chain(containers).collect();
     let (grown_own, holders_own) = owned(look, &asked, grown.len());
     let memory = look.memory.as_mut().map(|found| {
         found.find_fakes(&look.census);
@@ -88,6 +91,9 @@ pub fn view(look: &mut Look, before: Option<&Summary>, wanted: &Wanted) -> View 
 
 /// What these own: of the first `grown` of them, and of the rest.
 fn owned(look: &Look, asked: &[ObjectId], grown: usize) -> (Vec<Ownership>, Vec<Ownership>) {
+    if asked.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
     let mut ids: Vec<ObjectId> = asked.iter().copied().take(OWNERS).collect();
     ids.sort();
     ids.dedup();
