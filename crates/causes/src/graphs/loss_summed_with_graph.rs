@@ -8,7 +8,7 @@ use lowtide_lint::autograd::mentions;
 use lowtide_lint::check::{Check, Confidence, Hit};
 use lowtide_lint::feeds::{Kind, innermost_loop, is_inside};
 use lowtide_lint::flow::{ClassId, Place};
-use lowtide_lint::model::{Assign, Bound, Expr, Operator, Ranged};
+use lowtide_lint::model::{Assign, BlockId, BlockKind, Bound, Expr, Operator, Ranged};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -187,10 +187,20 @@ fn is_begun_anew<'p>(check: &Check<'_, 'p>, file: FileId, sum: &Assign<'p>) -> b
                 && other.how == Bound::Whole
                 // Without a loop: later in the same function, at the end of an episode.
                 && match round {
-                    Some(round) => is_inside(model, other.block, round),
+                    Some(round) => is_inside(model, other.block, round) || sums_own_parts(check, file, sum, other, round),
                     None => other.scope == sum.scope && other.target.start() > sum.target.start(),
                 }
                 && !mentions(check.flow, file, other.scope, other.value, &totals, 4)
         })
     })
+}
+
+/// Whether a model goes over parts of its own, and sets the total to something else in the same pass before it does.
+fn sums_own_parts<'p>(check: &Check<'_, 'p>, file: FileId, sum: &Assign<'p>, begun: &Assign<'p>, round: BlockId) -> bool {
+    let model = check.flow.models.of(file);
+    let own =
+        |of: &Expr| matches!(of, Expr::Attribute(part) if matches!(&*part.value, Expr::Name(name) if name.id.as_str() == "self"));
+    let over_own = matches!(model.block(round).kind, BlockKind::For(each) if own(&each.iter));
+    let of_model = model.method_of(sum.scope).is_some_and(|(class, _)| check.autograd.is_module(ClassId { file, scope: class }));
+    over_own && of_model && begun.scope == sum.scope && begun.target.start() < sum.target.start()
 }

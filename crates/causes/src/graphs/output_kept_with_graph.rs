@@ -8,7 +8,7 @@ use lowtide_lint::ask::{argument, given, is_backward, names_in, says};
 use lowtide_lint::check::{Check, Confidence, Hit, Put, loops_around};
 use lowtide_lint::feeds::{Bound as Limit, is_inside};
 use lowtide_lint::flow::{At, ClassId, Place};
-use lowtide_lint::model::{Assign, BindingKind, BlockKind, Bound, Expr, Ranged, ScopeId};
+use lowtide_lint::model::{Assign, BindingKind, BlockKind, Bound, Expr, Operator, Ranged, ScopeId};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -97,6 +97,7 @@ pub(super) fn keeps<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
         && check.outlives(file, scope, block, container)
         && (check.carries(file, scope, block, put.offset, value) || is_handed(check, put))
         && !is_slot(check, put)
+        && !is_models_slot(check, put)
         && !is_tensor(check, put)
 }
 
@@ -194,6 +195,20 @@ fn is_let_go_by_framework<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
                         && check.containers.is_foreign(ClassId { file, scope: class })
             })
         })
+}
+
+/// An entry of a list whose length a model has settled: each pass puts its own in the place of the last one's.
+fn is_models_slot<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    let model = check.flow.models.of(put.file);
+    let of_model =
+        model.method_of(put.scope).is_some_and(|(class, _)| check.autograd.is_module(ClassId { file: put.file, scope: class }));
+    let settled = |value: &Expr| match value {
+        Expr::List(list) => !list.elts.is_empty(),
+        Expr::BinOp(product) => product.op == Operator::Mult && product.left.is_list_expr(),
+        _ => false,
+    };
+    let made = check.values(put.file, put.scope, put.container);
+    put.key.is_some() && of_model && !made.is_empty() && made.into_iter().all(|(_, _, value)| settled(value))
 }
 
 /// An entry of the function around, under a key that is given by its caller: the results of workers; one that is computed from what

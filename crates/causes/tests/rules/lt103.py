@@ -191,3 +191,27 @@ def averaged(net: nn.Module, loader):
             means.append(mean)
             mean, rounds = 0.0, 0
     return means
+
+
+class Watching(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(depth)])
+        self.seen = [None] * depth
+        self.history = []
+
+    def forward(self, x):
+        for at, layer in enumerate(self.layers):
+            x = layer(x)
+            self.seen[at] = x
+        return x
+
+
+def watch(net: nn.Module, loader, steps):
+    kept = [None] * steps
+    watching = Watching(4)
+    for at, batch in enumerate(loader):
+        loss = net(watching(batch)).sum()
+        loss.backward()
+        kept[at] = loss  # LT103
+    return kept
