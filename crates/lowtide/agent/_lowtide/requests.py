@@ -22,9 +22,9 @@ snapshot = None  # the module, once it was needed
 waiting = None  # what is waited for: until when, and what gives it up
 
 
-def answer(kind, ring):
-    """Does it, for the recorder of a ring: (what came of it, -1 where it cannot be done; nanoseconds that it took; bytes free in the C heap before it; why it
-    cannot be done, where that is known)."""
+def answer(kind, ring=None):
+    """Does it: (what came of it, -1 where it cannot be done; nanoseconds that it took; bytes free in the C heap before it; why it
+    cannot be done, where that is known). `ring`: whose recorder asks for a history, since that says where it goes."""
     start = time.monotonic_ns()
     value, free, why = -1, -1, ""
     if kind == TRIM:
