@@ -61,7 +61,9 @@ fn a_terminal_that_is_gone_ends_the_screen() {
         recording.display()
     );
     let mut terminal = std::process::Command::new("script");
-    terminal.args(["-qec", &line, "/dev/null"]).stdout(Stdio::piped()).env("TERM", "xterm").env("SHELL", "/bin/sh");
+    // Its input stays open: where that ends, `script` may end what it runs.
+    terminal.args(["-qec", &line, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    terminal.env("TERM", "xterm").env("SHELL", "/bin/sh");
     let mut terminal = common::Guarded::start(terminal.env("XDG_STATE_HOME", folder.path()));
     let mut output = terminal.0.stdout.take().unwrap();
     let (mut seen, mut piece) = (String::new(), [0; 4096]);
