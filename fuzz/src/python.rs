@@ -25,20 +25,19 @@ pub fn python(bytes: &[u8]) {
     let mut holders = Vec::new();
     for name in names.iter().take(QUESTIONS / 3) {
         for grows in [list(), Grows::Graph, Grows::Value] {
-            holders.push(Holder { root: module(), path: vec![Step::Name((*name).to_owned())], grows });
+            holders.push(Holder::new(module(), vec![Step::Name((*name).to_owned())], grows));
         }
     }
     for (scope, class) in model.classes().take(QUESTIONS / 3) {
         let class = ClassRef { module: "train".to_owned(), name: class.name.to_string(), file: Some(path.clone()) };
         let name = model.scope(scope).names.keys().min().copied().unwrap_or("x").to_owned();
         holders.push(Holder {
-            root: Root::Instance(class),
-            path: vec![Step::Attribute { name, owner: None }, Step::Item],
-            grows: list(),
+            key: Some("'loss'".to_owned()),
+            ..Holder::new(Root::Instance(class), vec![Step::Attribute { name, owner: None }, Step::Item], list())
         });
     }
-    holders.push(Holder { root: Root::Garbage, path: Vec::new(), grows: Grows::Value });
-    holders.push(Holder { root: module(), path: Vec::new(), grows: Grows::Gradients });
+    holders.push(Holder::new(Root::Garbage, Vec::new(), Grows::Value));
+    holders.push(Holder::new(module(), Vec::new(), Grows::Gradients));
     let answers = feeds(&InMemory(files.clone()), &[path], &[], &holders);
     for answer in answers {
         assert_eq!(answer.statements.is_empty(), answer.reason.is_some(), "a reason where there is nothing, and only there");
