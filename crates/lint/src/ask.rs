@@ -308,7 +308,7 @@ impl<'p> Check<'_, 'p> {
                     continue;
                 };
                 let Some((to, function)) = self.flow.callee(*of, assign.scope, &call.func) else { continue };
-                let results = self.flow.models.of(to).results.iter().filter(|result| result.scope == function && !result.yielded);
+                let results = self.flow.models.of(to).returned(function);
                 found.extend(results.filter_map(|result| match result.value {
                     Expr::Tuple(tuple) if tuple.elts.len() == targets.clone().count() => {
                         Some((to, result.scope, &tuple.elts[place]))

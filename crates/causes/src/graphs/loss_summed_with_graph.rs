@@ -7,7 +7,7 @@ use crate::{Cause, Fix, Language, Live, Memory, Severity};
 use lowtide_lint::autograd::mentions;
 use lowtide_lint::check::{Check, Confidence, Hit};
 use lowtide_lint::feeds::{Kind, innermost_loop, is_inside};
-use lowtide_lint::flow::{ClassId, Place};
+use lowtide_lint::flow::Place;
 use lowtide_lint::model::{Assign, BlockId, BlockKind, Bound, Expr, Operator, Ranged};
 use lowtide_lint::program::FileId;
 
@@ -169,9 +169,8 @@ const NOTHING: &[&str] = &[
 /// Whether a model sums something up that its methods give to others: a term of the loss, most likely.
 fn is_models_term<'p>(check: &Check<'_, 'p>, file: FileId, sum: &Assign<'p>) -> bool {
     let model = check.flow.models.of(file);
-    let of_model = model.method_of(sum.scope).is_some_and(|(class, _)| check.autograd.is_module(ClassId { file, scope: class }));
     let total: HashSet<_> = check.flow.places(file, sum.scope, sum.target).into_iter().map(|at| at.place).collect();
-    of_model
+    check.autograd.is_in_module(file, sum.scope)
         && total.iter().all(|place| matches!(place, Place::Attribute(..)))
         && model.results.iter().any(|result| mentions(check.flow, file, result.scope, result.value, &total, 12))
 }
@@ -201,6 +200,8 @@ fn sums_own_parts<'p>(check: &Check<'_, 'p>, file: FileId, sum: &Assign<'p>, beg
     let own =
         |of: &Expr| matches!(of, Expr::Attribute(part) if matches!(&*part.value, Expr::Name(name) if name.id.as_str() == "self"));
     let over_own = matches!(model.block(round).kind, BlockKind::For(each) if own(&each.iter));
-    let of_model = model.method_of(sum.scope).is_some_and(|(class, _)| check.autograd.is_module(ClassId { file, scope: class }));
-    over_own && of_model && begun.scope == sum.scope && begun.target.start() < sum.target.start()
+    over_own
+        && check.autograd.is_in_module(file, sum.scope)
+        && begun.scope == sum.scope
+        && begun.target.start() < sum.target.start()
 }

@@ -199,16 +199,16 @@ fn is_let_go_by_framework<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
 
 /// An entry of a list whose length a model has settled: each pass puts its own in the place of the last one's.
 fn is_models_slot<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
-    let model = check.flow.models.of(put.file);
-    let of_model =
-        model.method_of(put.scope).is_some_and(|(class, _)| check.autograd.is_module(ClassId { file: put.file, scope: class }));
     let settled = |value: &Expr| match value {
         Expr::List(list) => !list.elts.is_empty(),
         Expr::BinOp(product) => product.op == Operator::Mult && product.left.is_list_expr(),
         _ => false,
     };
     let made = check.values(put.file, put.scope, put.container);
-    put.key.is_some() && of_model && !made.is_empty() && made.into_iter().all(|(_, _, value)| settled(value))
+    put.key.is_some()
+        && check.autograd.is_in_module(put.file, put.scope)
+        && !made.is_empty()
+        && made.into_iter().all(|(_, _, value)| settled(value))
 }
 
 /// An entry of the function around, under a key that is given by its caller: the results of workers; one that is computed from what

@@ -126,12 +126,10 @@ fn is_mixed_by_helper<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'
         return false;
     };
     let helper = check.flow.models.of(of);
-    let gives = helper.results.iter().filter(|result| result.scope == function && !result.yielded).filter_map(|result| {
-        match (result.value, assign.part.items()) {
-            (Expr::Tuple(all), &[Item::At(at)]) => all.elts.get(usize::from(at)),
-            (value, []) => Some(value),
-            _ => None,
-        }
+    let gives = helper.returned(function).filter_map(|result| match (result.value, assign.part.items()) {
+        (Expr::Tuple(all), &[Item::At(at)]) => all.elts.get(usize::from(at)),
+        (value, []) => Some(value),
+        _ => None,
     });
     let given = check.flow.given(file, site, of, function);
     let mut gives = gives.filter_map(Expr::as_name_expr);

@@ -121,8 +121,7 @@ fn holds_objects<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value:
                     _ => check.flow.callee(file, scope, &call.func).is_some_and(|(of, function)| {
                         let model = check.flow.models.of(of);
                         let made = check.flow.models.class(file, scope, &call.func).is_some();
-                        let mut results =
-                            model.results.iter().filter(|result| result.scope == function && !result.yielded).take(MAX_LOOKS);
+                        let mut results = model.returned(function).take(MAX_LOOKS);
                         !made && results.any(|result| holds_objects(check, of, result.scope, result.value, looks, lenient))
                     }),
                 },

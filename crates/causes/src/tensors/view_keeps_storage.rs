@@ -105,7 +105,7 @@ fn picks_one<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: &'p
         }
         Expr::Call(call) => check.flow.callee(file, scope, &call.func).is_some_and(|(of, function)| {
             let model = check.flow.models.of(of);
-            let mut results = model.results.iter().filter(|result| result.scope == function && !result.yielded);
+            let mut results = model.returned(function);
             results.any(|result| picks_one(check, of, result.scope, result.value, left))
         }),
         _ => false,

@@ -204,7 +204,7 @@ impl<'p> Autograd<'_, 'p> {
         }
         self.flow.callee(file, scope, &call.func).is_some_and(|(of, function)| {
             let model = self.flow.models.of(of);
-            let mut results = model.results.iter().filter(|result| result.scope == function && !result.yielded).take(4);
+            let mut results = model.returned(function).take(4);
             results.any(|result| self.makes_model(of, result.scope, result.value, left.min(3)))
         })
     }
@@ -218,7 +218,7 @@ impl<'p> Autograd<'_, 'p> {
         }
         self.flow.callee(file, scope, &call.func).is_some_and(|(of, function)| {
             let model = self.flow.models.of(of);
-            let mut results = model.results.iter().filter(|result| result.scope == function && !result.yielded).take(4);
+            let mut results = model.returned(function).take(4);
             results.any(|result| match result.value {
                 Expr::Tuple(all) => {
                     all.elts.get(at).is_some_and(|one| self.makes_model(of, result.scope, one, nesting.saturating_sub(1).min(3)))
@@ -226,6 +226,13 @@ impl<'p> Autograd<'_, 'p> {
                 _ => false,
             })
         })
+    }
+
+    /// Whether a scope is a method of a class that inherits from `torch.nn.Module`, or is inside of one.
+    #[must_use]
+    pub fn is_in_module(&self, file: FileId, scope: ScopeId) -> bool {
+        let method = self.flow.models.of(file).method_of(scope);
+        method.is_some_and(|(class, _)| self.is_module(ClassId { file, scope: class }))
     }
 
     /// Whether a class inherits from `torch.nn.Module`, in whatever way.

@@ -190,7 +190,7 @@ impl<'p> Flow<'p> {
         let (&[Item::At(at)], Expr::Call(call)) = (assign.part.items(), assign.value) else { return None };
         let (file, function) = self.callee_within(file, assign.scope, &call.func, budget)?;
         let model = self.models.of(file);
-        let results = model.results.iter().filter(|result| result.scope == function && !result.yielded);
+        let results = model.returned(function);
         results.take(8).find_map(|result| match result.value {
             Expr::Tuple(all) => self.class_within(file, result.scope, all.elts.get(usize::from(at))?, budget),
             _ => None,
@@ -241,7 +241,7 @@ impl<'p> Flow<'p> {
         {
             return Some(class);
         }
-        let results = model.results.iter().filter(|result| result.scope == function && !result.yielded);
+        let results = model.returned(function);
         results.take(8).find_map(|result| self.class_within(file, result.scope, result.value, budget))
     }
 

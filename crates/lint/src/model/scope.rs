@@ -3,7 +3,7 @@
 use ruff_python_ast::{Expr, ExprLambda, Parameters, StmtClassDef, StmtFunctionDef};
 use ruff_text_size::TextRange;
 
-use super::{BlockId, Model};
+use super::{BlockId, Model, Result};
 use crate::table::HashMap;
 
 /// Index of a scope in its model.
@@ -142,6 +142,11 @@ impl<'a> Model<'a> {
             own &= matches!(here.kind, ScopeKind::Comprehension(_));
             at = here.parent?;
         }
+    }
+
+    /// What a function returns, in the order of the text; what it yields is not among it.
+    pub fn returned(&self, function: ScopeId) -> impl Iterator<Item = &Result<'a>> + Clone {
+        self.results.iter().filter(move |result| result.scope == function && !result.yielded)
     }
 
     /// The bindings of a name as it is used in `scope`.
