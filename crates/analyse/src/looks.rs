@@ -372,7 +372,7 @@ const MOST_OF_IT: f64 = 0.5;
 pub fn hold_back(run: &Analyser, series: &mut [Series]) {
     for series in series.iter_mut().filter(|series| series.judged.grows()) {
         let span_s = series.judged.until_s - series.judged.since_s;
-        if span_s < FILLS_S && may_fill_up(run, series, MOST_OF_IT) {
+        if span_s < FILLS_S && limited(run, series).is_some_and(|limited| limited.share >= MOST_OF_IT) {
             // Whatever it has taken so far, as much again shows whether it has an end.
             series.judged.hold_back(FILLS, span_s.min(FILLS_S - span_s));
         }
@@ -381,38 +381,47 @@ pub fn hold_back(run: &Analyser, series: &mut [Series]) {
 
 /// Who that is, and what limits it.
 pub fn who_fills_up(run: &Analyser, series: &Series) -> Option<String> {
-    let grown = series.process.and_then(|id| run.looks().by_process.get(&id))?;
-    let holder = apart_from_one_another(&grown.holders).into_iter().find(|holder| holder.bounded)?;
+    let Limited { holder, seconds, .. } = limited(run, series)?;
     Some(format!(
         "{} grew by {} in {}, and its source keeps it from growing for ever ({})",
         holder.name,
         Bytes(own(holder).unsigned_abs()),
-        Seconds(grown.seconds),
+        Seconds(seconds),
         holder.why
     ))
 }
 
 /// Whether growth cannot be more than likely a leak, since looks show that what grows is held by something that its source limits.
 pub fn is_limited(run: &Analyser, series: &Series) -> bool {
-    may_fill_up(run, series, MATERIAL)
+    limited(run, series).is_some()
 }
 
-/// Whether things that their source limits explain so large a share of the growth, and nothing else does: before they are full,
-/// nothing rules out that it stops.
-fn may_fill_up(run: &Analyser, series: &Series, least: f64) -> bool {
+/// Growth of things that their source limits: before they are full, nothing rules out that it stops.
+struct Limited<'a> {
+    /// The first of them.
+    holder: &'a HolderGrown,
+    /// The share of the growth that all of them explain.
+    share: f64,
+    /// Between the two looks.
+    seconds: f64,
+}
+
+/// Where things that their source limits explain some of the growth, and nothing else does.
+fn limited<'a>(run: &'a Analyser, series: &Series) -> Option<Limited<'a>> {
     if series.copied || !matches!(series.kind, Kind::Anonymous | Kind::Shmem) {
-        return false;
+        return None;
     }
-    let Some(grown) = series.process.and_then(|id| run.looks().by_process.get(&id)) else { return false };
+    let grown = run.looks().by_process.get(&series.process?)?;
     if mostly(grown, Sort::Native) || mostly(grown, Sort::Holes) {
-        return false;
+        return None;
     }
     let expected = series.judged.rate * grown.seconds;
     let share = |holder: &HolderGrown| own(holder) as f64 / expected;
     let apart = apart_from_one_another(&grown.holders);
-    let fitting = apart.into_iter().filter(|holder| (MATERIAL..=PLAUSIBLE).contains(&share(holder)));
-    let (limited, others): (Vec<&HolderGrown>, Vec<_>) = fitting.partition(|holder| holder.bounded);
-    others.is_empty() && !limited.is_empty() && limited.into_iter().map(share).sum::<f64>() >= least
+    let fitting: Vec<_> = apart.into_iter().filter(|holder| (MATERIAL..=PLAUSIBLE).contains(&share(holder))).collect();
+    let all = fitting.iter().all(|holder| holder.bounded);
+    let holder = fitting.first().copied().filter(|_| all)?;
+    Some(Limited { holder, share: fitting.into_iter().map(share).sum(), seconds: grown.seconds })
 }
 
 /// What it has more of in the process's own memory, bytes: what lies on a GPU is no part of the growth of RAM.

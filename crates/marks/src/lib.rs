@@ -9,4 +9,4 @@ mod parse;
 mod rings;
 
 pub use parse::{HEADER_LEN, SLOT_LEN, Slot, header, slot};
-pub use rings::{AskError, RawMark, Rings};
+pub use rings::{AskError, CAREFULLY, RawMark, Rings};

@@ -16,8 +16,8 @@ const MOST_RINGS: usize = 256;
 const MOST_ENTRIES: usize = 4096;
 /// A ring whose process is not known yet waits for so many looks: a process may write before it is first seen.
 const MOST_WAITS: u32 = 30;
-/// `O_NOFOLLOW` and `O_NONBLOCK` of Linux: what lies in the folder is not trusted to be a plain file.
-const CAREFULLY: i32 = 0o400_000 | 0o4000;
+/// `O_NOFOLLOW` and `O_NONBLOCK` of Linux, to open what lies in the folder with: it is not trusted to be a plain file.
+pub const CAREFULLY: i32 = 0o400_000 | 0o4000;
 
 /// A mark as its process wrote it.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,14 +12,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
+use lowtide_marks::CAREFULLY;
 use lowtide_model::Bytes;
 
 /// The most bytes of a snapshot, which its process is told.
 pub const MOST: u64 = 64 << 20;
 /// The part of what is free on its disk that it may take.
 const SHARE: u64 = 4;
-/// `O_NOFOLLOW` and `O_NONBLOCK` of Linux.
-const CAREFULLY: i32 = 0o400_000 | 0o4000;
 /// Bytes that are copied at a time.
 const PIECE: usize = 1 << 20;
 
