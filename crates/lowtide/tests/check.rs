@@ -44,7 +44,13 @@ fn a_finding_has_its_line_and_its_fix_and_the_exit_code_says_so() {
     let output = lowtide(folder.path(), &[]);
     let shown = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{shown}");
-    for part in ["./src/train.py:11:9  LT101", "    11 | total += loss", "why ", "fix ", "1 pattern that leaks in 2 files"] {
+    for part in [
+        "./src/train.py:11:9  LT101",
+        "    10 |     opt.step()\n    11 |     total += loss\n       |     ^\n    12 | return total",
+        "why ",
+        "fix ",
+        "1 pattern that leaks in 2 files",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     assert!(output.stderr.is_empty(), "{}", text(&output.stderr));

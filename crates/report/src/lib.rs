@@ -24,7 +24,7 @@ pub use junit::junit;
 pub use markdown::markdown;
 pub use redact::{Redaction, redact};
 pub use sarif::sarif;
-pub use text::{Part, TextOptions, beginning, part, pieces, short, source_text, text};
+pub use text::{Frame, Part, TextOptions, beginning, part, pieces, short, source_text, text};
 
 /// The JSON schema (draft 2020-12) that every output of [`json`] fulfils.
 pub const JSON_SCHEMA: &str = include_str!("../schema/lowtide.report.1.json");

@@ -22,7 +22,7 @@ pub(crate) mod words;
 use lowtide_model::Report;
 use page::Page;
 pub(crate) use page::{clean, invisible};
-pub use source::source_text;
+pub use source::{Frame, source_text};
 pub use words::pieces;
 
 /// How the text is laid out.

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use lowtide_causes::Checked;
+use lowtide_lint::check::Confidence;
 use lowtide_lint::fix::Safety;
 use lowtide_lint::program::{Files, InMemory, Rooted};
 use lowtide_lint::source::MAX_BYTES;
@@ -13,6 +14,7 @@ use lowtide_report::{Curve, TextOptions, pieces};
 
 use super::audit;
 use super::fixing::{self, FixArgs};
+use super::frames::Frames;
 use crate::config::Config;
 use crate::exit::{self, Failure};
 use crate::fail_on::FailOn;
@@ -100,7 +102,7 @@ pub fn check(args: &Args) -> Result<u8, Failure> {
     }
     let fails = args.fail_on.clone().unwrap_or_else(FailOn::source).found_in(&report);
     output.prepare(&mut report, &mut Curve::default());
-    show(&report, &output)?;
+    show(&report, &output, &*input.files)?;
     let nothing_read = files > 0 && checked.errors.len() == files;
     Ok(if nothing_read {
         exit::CANNOT
@@ -194,15 +196,27 @@ fn of_source(found: &lowtide_causes::Finding) -> Finding {
         text: site.text.clone(),
     });
     finding.cause = Some(cause.id.to_owned());
+    finding.confidence = sureness(found.confidence);
     finding.title = Some(cause.title.to_owned());
     finding.why = Some(cause.keeps.to_owned());
     finding.fix = Some(cause.fix.text.to_owned());
     finding
 }
 
-fn show(report: &Report, output: &Output) -> Result<(), Failure> {
+/// How sure a rule is, as the report has it: what is told by default is right nine times of ten, as measured on real code
+/// (`benches/precision.py`); the others only stand below it in their order.
+fn sureness(confidence: Confidence) -> f64 {
+    match confidence {
+        Confidence::High => 0.9,
+        Confidence::Medium => 0.7,
+        Confidence::Low => 0.3,
+    }
+}
+
+fn show(report: &Report, output: &Output, files: &dyn Files) -> Result<(), Failure> {
     let stdout = std::io::stdout();
-    let text = |options| lowtide_report::source_text(report, &options);
+    let frames = Frames::of(files);
+    let text = |options| lowtide_report::source_text(report, &options, &|site| frames.around(site));
     let rendered = match &output.destination {
         Destination::Console(Format::Text) => {
             text(TextOptions { color: terminal::color(&stdout), width: terminal::width(&stdout), verbose: output.verbose })

@@ -14,6 +14,7 @@ pub mod run;
 mod audit;
 mod finish;
 mod fixing;
+mod frames;
 mod judging;
 mod watching;
 
