@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use lowtide_model::{
-    AllocatedGrown, BudgetAt, BudgetReport, Bytes, Finding, Grown, Holder, HolderGrown, Kind, LineGrown, Look, ObjectGrown,
-    OnDevice, ProcId, Role, Seconds, Sort,
+    AllocatedGrown, Beside, BudgetAt, BudgetReport, Bytes, Finding, Grown, Holder, HolderGrown, Kind, LineGrown, Look,
+    ObjectGrown, OnDevice, ProcId, Role, Seconds, Sort,
 };
 
 use crate::analyser::Analyser;
@@ -312,14 +312,7 @@ fn name_holder(series: &Series, grown: &Grown, finding: &mut Finding) {
             Bytes(native.unsigned_abs())
         ));
     }
-    for holder in beside {
-        finding.evidence.push(format!(
-            "beside it {} ({}) grew by {}",
-            holder.name,
-            holder.kind,
-            Bytes(own(holder).unsigned_abs())
-        ));
-    }
+    finding.beside = beside.into_iter().map(|holder| beside_it(holder, grown, share(holder))).collect();
     if finding.kind == Some(Kind::Anonymous)
         && let Some(kind) = first.objects.first().filter(|object| object.bytes_delta.saturating_mul(2) >= first.bytes).map(kind)
     {
@@ -332,20 +325,9 @@ fn blame(holder: &HolderGrown, grown: &Grown, explains: f64, finding: &mut Findi
     finding.objects.clone_from(&holder.objects);
     finding.site.clone_from(&holder.site);
     finding.sites.clone_from(&holder.sites);
-    finding.cause = Some(holder.cause.clone()).filter(|cause| !cause.is_empty());
+    finding.cause = cause(holder);
     finding.why = Some(holder.why.clone()).filter(|why| !why.is_empty());
-    finding.holder = Some(Holder {
-        path: holder.path.clone(),
-        name: holder.name.clone(),
-        file: holder.file.clone(),
-        line: holder.line,
-        kind: holder.kind.clone(),
-        length: holder.len,
-        bytes_delta: own(holder),
-        seconds: grown.seconds,
-        explains,
-        also: holder.also.clone(),
-    });
+    finding.holder = Some(held(holder, grown, explains));
     match holder.also.as_slice() {
         [] => {}
         [other] => finding.evidence.push(format!("{other} holds most of it as well: both must let go before it goes")),
@@ -359,6 +341,29 @@ fn blame(holder: &HolderGrown, grown: &Grown, explains: f64, finding: &mut Findi
             Bytes(holder.unaccounted)
         ));
     }
+}
+
+fn held(holder: &HolderGrown, grown: &Grown, explains: f64) -> Holder {
+    Holder {
+        path: holder.path.clone(),
+        name: holder.name.clone(),
+        file: holder.file.clone(),
+        line: holder.line,
+        kind: holder.kind.clone(),
+        length: holder.len,
+        bytes_delta: own(holder),
+        seconds: grown.seconds,
+        explains,
+        also: holder.also.clone(),
+    }
+}
+
+fn cause(holder: &HolderGrown) -> Option<String> {
+    Some(holder.cause.clone()).filter(|cause| !cause.is_empty())
+}
+
+fn beside_it(holder: &HolderGrown, grown: &Grown, explains: f64) -> Beside {
+    Beside { holder: held(holder, grown, explains), site: holder.site.clone(), cause: cause(holder) }
 }
 
 /// Why growth is open that looks show to be held by what its source limits.

@@ -172,15 +172,19 @@ fn leak(report: &Report) -> &Finding {
 fn who_explains_the_growth_is_named() {
     let at = |line| Site { file: "train.py".into(), line, column: None, text: String::new() };
     let boxes = HolderGrown { sites: vec![at(12), at(30)], ..holder("boxes", 15.0) };
-    let report = run(1.0, vec![boxes, holder("scores", 4.0), holder("small", 0.1)], 0.0);
+    let scores = HolderGrown { cause: "LT301".into(), ..holder("scores", 4.0) };
+    let report = run(1.0, vec![boxes, scores, holder("small", 0.1)], 0.0);
     let finding = leak(&report);
     let held = finding.holder.as_ref().expect("somebody");
     assert_eq!((held.name.as_str(), held.length, finding.kind), ("boxes", Some([10, 30]), Some(Kind::PythonObjects)));
     assert!((0.6..0.9).contains(&held.explains), "{held:?}");
     assert_eq!(finding.lines().map(|site| site.line).collect::<Vec<_>>(), [9, 12, 30]);
     assert_eq!(finding.objects[0].kind, "numpy.ndarray");
-    assert!(finding.evidence.iter().any(|said| said.contains("scores")), "{:?}", finding.evidence);
-    assert!(!finding.evidence.iter().any(|said| said.contains("small")), "{:?}", finding.evidence);
+    let [beside] = finding.beside.as_slice() else { panic!("scores, and nothing that is small: {:?}", finding.beside) };
+    assert_eq!((beside.holder.name.as_str(), beside.holder.bytes_delta), ("scores", 4 << 20));
+    assert_eq!((beside.site.as_ref().map(|site| site.line), beside.cause.as_deref()), (Some(9), Some("LT301")));
+    assert!((0.15..0.25).contains(&beside.holder.explains), "{beside:?}");
+    assert!(finding.evidence.iter().any(|said| said.contains("boxes and 1 more grew by 19 MiB")), "{:?}", finding.evidence);
     assert_eq!((report.cost.looks, report.cost.stops_ms.len()), (2, 2));
 }
 

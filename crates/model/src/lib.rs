@@ -36,9 +36,9 @@ pub use look::{
 pub use mark::{Answer, DeviceFacts, InnerFacts, Mark, MarkKind, Request, Scope, ScopeMark};
 pub use process::{Exit, ProcId, Process, Role};
 pub use report::{
-    BudgetReport, Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, GpuHolder, GpuPart,
-    GpuPhase, GpuReport, Growth, Holder, Hypothesis, HypothesisState, Kind, LimitReport, NodeReport, OomForecast, PhaseReport,
-    ProcessRef, ProcessReport, ProgressReport, Report, RoleReport, RunSummary, SCHEMA, SamplingReport, Verdict,
+    Beside, BudgetReport, Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, GpuHolder,
+    GpuPart, GpuPhase, GpuReport, Growth, Holder, Hypothesis, HypothesisState, Kind, LimitReport, NodeReport, OomForecast,
+    PhaseReport, ProcessRef, ProcessReport, ProgressReport, Report, RoleReport, RunSummary, SCHEMA, SamplingReport, Verdict,
 };
 pub use snapshot::{SnapshotLine, SnapshotReport};
 pub use span::Seconds;

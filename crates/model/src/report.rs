@@ -224,6 +224,17 @@ pub struct OomForecast {
     pub numbers: std::collections::BTreeMap<String, f64>,
 }
 
+/// Somebody who holds a part of the growth that a finding is about, beside its holder.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Beside {
+    /// Who.
+    pub holder: Holder,
+    /// The line that adds to it.
+    pub site: Option<Site>,
+    /// The cause in the catalogue, as LT103.
+    pub cause: Option<String>,
+}
+
 /// One thing found, with its evidence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
@@ -250,6 +261,9 @@ pub struct Finding {
     /// Other lines that add to the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sites: Vec<Site>,
+    /// Others that grew in the same time, most first: each is to be mended as well.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Beside>,
     /// The cause in the catalogue, as LT103.
     pub cause: Option<String>,
     /// What the catalogue calls it, in one line.
@@ -285,6 +299,7 @@ impl Finding {
             holder: None,
             site: None,
             sites: Vec::new(),
+            beside: Vec::new(),
             cause: None,
             title: None,
             why: None,

@@ -64,8 +64,10 @@ fn result(finding: &Finding, index: usize) -> Value {
     if let Some(site) = &finding.site {
         result["locations"] = json!([location(site)]);
     }
-    if !finding.sites.is_empty() {
-        result["relatedLocations"] = finding.sites.iter().map(location).collect();
+    let beside = finding.beside.iter().filter_map(|other| other.site.as_ref());
+    let related: Vec<Value> = finding.sites.iter().chain(beside).map(location).collect();
+    if !related.is_empty() {
+        result["relatedLocations"] = related.into();
     }
     result
 }

@@ -70,6 +70,17 @@ fn answer(out: &mut String, report: &Report) {
                 row(name, plain(text));
             }
         }
+        for other in &leak.beside {
+            let line = other.site.as_ref().map_or(String::new(), |site| {
+                format!(": {} {}", code(&format!("{}:{}", site.file, site.line)), code(site.text.trim()))
+            });
+            let cause = other.cause.as_ref().map_or(String::new(), |cause| format!(" {}", plain(cause)));
+            let share = words::percent(other.holder.explains);
+            row(
+                "beside",
+                format!("{} ({}), {share} of the growth{line}{cause}", code(&other.holder.name), plain(&other.holder.kind)),
+            );
+        }
     }
     for kill in report.findings.iter().filter(|finding| finding.is_kill()) {
         row("killed", plain(&kill.text));

@@ -27,8 +27,11 @@ pub fn learn(names: &mut Redaction, report: &Report) {
     for command in std::iter::once(&report.run.command).chain(commands).chain(named) {
         names.learn_command(command);
     }
-    let sites = report.findings.iter().flat_map(|finding| finding.site.iter().chain(&finding.sites)).map(|site| &site.file);
-    let holders = report.findings.iter().filter_map(|finding| finding.holder.as_ref()).map(|holder| &holder.file);
+    let beside = || report.findings.iter().flat_map(|finding| &finding.beside);
+    let sites = report.findings.iter().flat_map(Finding::lines).chain(beside().filter_map(|other| other.site.as_ref()));
+    let sites = sites.map(|site| &site.file);
+    let holders = report.findings.iter().filter_map(|finding| finding.holder.as_ref());
+    let holders = holders.chain(beside().map(|other| &other.holder)).map(|holder| &holder.file);
     let lines = report.snapshots.iter().flat_map(|snapshot| &snapshot.lines).map(|line| &line.file);
     for file in sites.chain(holders).chain(lines).filter(|file| !file.is_empty()) {
         let instead = names.file(file);
@@ -117,7 +120,8 @@ fn finding(names: &mut Redaction, finding: &mut Finding) {
         process.host = String::new();
         process.node = process.node.take().map(|node| names.placeholder("node", &node));
     }
-    for site in finding.site.iter_mut().chain(&mut finding.sites) {
+    let (others, theirs): (Vec<_>, Vec<_>) = finding.beside.iter_mut().map(|one| (&mut one.holder, one.site.as_mut())).unzip();
+    for site in finding.site.iter_mut().chain(&mut finding.sites).chain(theirs.into_iter().flatten()) {
         (site.file, site.text) = (names.file(&site.file), GONE.to_owned());
     }
     // What a run's finding says of why quotes lines of the source.
@@ -125,7 +129,7 @@ fn finding(names: &mut Redaction, finding: &mut Finding) {
         Class::Source | Class::Oom => finding.why.take().map(|why| names.text(&why)),
         _ => None,
     };
-    if let Some(holder) = &mut finding.holder {
+    for holder in finding.holder.iter_mut().chain(others) {
         if let Some(root) = holder.path.first_mut() {
             // `frame main() train.py:24`: a function, and where it is.
             *root = root.split(' ').take(2).collect::<Vec<_>>().join(" ");

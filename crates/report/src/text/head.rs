@@ -1,6 +1,6 @@
 //! The first lines: the answer.
 
-use lowtide_model::{Bytes, Class, ExpectationState, Finding, Kind, OomForecast, Report, Verdict};
+use lowtide_model::{Beside, Bytes, Class, ExpectationState, Finding, Kind, OomForecast, Report, Verdict};
 
 use super::page::{GUTTER, Page, Style, columns, cut};
 use super::words;
@@ -114,6 +114,9 @@ pub fn blame(page: &mut Page, report: &Report, verbose: bool) {
     page.labelled("what", &format!("{kind}{}", leak.text));
     held(page, leak);
     line(page, leak);
+    for other in &leak.beside {
+        page.labelled("beside", &beside_it(other));
+    }
     list(page, "proof", leak.evidence.iter().cloned(), verbose);
 }
 
@@ -165,6 +168,20 @@ fn line(page: &mut Page, leak: &Finding) {
         let more = leak.cause.as_ref().map_or(String::new(), |cause| format!(" (`lowtide causes {cause}` has an example)"));
         page.labelled("fix", &format!("{fix}{more}"));
     }
+}
+
+/// `Trainer.scores (list), 20 % of the growth: train.py:33   self.scores.append(s)   LT201`.
+fn beside_it(other: &Beside) -> String {
+    let holder = &other.holder;
+    let mut text = format!("{} ({}), {} of the growth", cut(&holder.name, 80), holder.kind, words::percent(holder.explains));
+    if let Some(site) = &other.site {
+        let file = site.file.rsplit('/').next().unwrap_or(&site.file);
+        text.push_str(&format!(": {file}:{}   {}", site.line, cut(site.text.trim(), 120)));
+    }
+    if let Some(cause) = &other.cause {
+        text.push_str(&format!("   {cause}"));
+    }
+    text
 }
 
 /// `trainer, rank 3, pid 4242 (python train.py), in training`.

@@ -43,6 +43,11 @@ fn each_line_that_adds_to_it_is_told() {
     for said in [markdown(&report), junit(&report), sarif(&report), json(&report), page] {
         let (first, other) = (said.find("outputs.append(out)"), said.find("outputs.append(logits)"));
         assert!(first.is_some() && first < other, "{said}");
+        assert_eq!(
+            said.contains("self.seen[step]"),
+            !said.starts_with("<?xml"),
+            "JUnit has no place for what grew beside it: {said}"
+        );
     }
     let sarif: serde_json::Value = serde_json::from_str(&sarif(&report)).unwrap();
     let related = &sarif["runs"][0]["results"][0]["relatedLocations"][0]["physicalLocation"];

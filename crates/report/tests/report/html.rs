@@ -141,9 +141,12 @@ fn hostile() -> Report {
         finding.text = HOSTILE.into();
         finding.evidence = vec![HOSTILE.into()];
         (finding.why, finding.fix, finding.cause) = (Some(HOSTILE.into()), Some(HOSTILE.into()), Some(HOSTILE.into()));
-        if let Some(holder) = &mut finding.holder {
+        for holder in finding.holder.iter_mut().chain(finding.beside.iter_mut().map(|other| &mut other.holder)) {
             holder.path = vec![HOSTILE.into()];
             (holder.name, holder.kind) = (HOSTILE.into(), HOSTILE.into());
+        }
+        for other in &mut finding.beside {
+            (other.site, other.cause) = (finding.site.clone(), Some(HOSTILE.into()));
         }
         finding.objects.iter_mut().for_each(|object| object.kind = HOSTILE.into());
         for site in finding.site.iter_mut().chain(&mut finding.sites) {

@@ -12,9 +12,20 @@ fn nothing_secret_is_left_in_text_or_json() {
     report.processes[0].role_reason = "its command is `uv run train.py`".into();
     redact(&mut report);
     let all = format!("{}{}", json(&report), text(&report, &TextOptions { verbose: true, ..TextOptions::default() }));
-    for secret in
-        ["train.py", "configs", "gpu-node-3", "kubepods", "train.lowtide", "annabel", "~/runs", "labels", "append", "evaluate"]
-    {
+    for secret in [
+        "train.py",
+        "configs",
+        "gpu-node-3",
+        "kubepods",
+        "train.lowtide",
+        "annabel",
+        "~/runs",
+        "labels",
+        "append",
+        "evaluate",
+        "eval.py",
+        "seen[step]",
+    ] {
         assert!(!all.contains(secret), "{secret} is in {all}");
     }
     // The file is the same in a field and in a sentence.

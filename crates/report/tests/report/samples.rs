@@ -1,7 +1,7 @@
 //! Hand-made reports, one for each verdict and what stands around it.
 
 use lowtide_model::{
-    BudgetReport, Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, Growth, Holder,
+    Beside, BudgetReport, Class, CostReport, Cycle, EpochReport, ExpectationReport, ExpectationState, Finding, Growth, Holder,
     Hypothesis, HypothesisState, Kind, LimitReport, NodeReport, ObjectGrown, OomForecast, PartOfBudget, PhaseReport, ProcId,
     ProcessRef, ProcessReport, ProgressReport, Report, Role, RoleReport, RunSummary, SamplingReport, Site, Verdict,
 };
@@ -85,9 +85,23 @@ pub fn held() -> Report {
     report
 }
 
-/// The same, where two lines add to it.
+/// The same, where two lines add to it, and somebody else grows beside it.
 pub fn held_by_two() -> Report {
     let mut report = held();
+    report.findings[0].beside = vec![Beside {
+        holder: Holder {
+            path: vec!["module eval".into(), "meter: Meter".into(), ".seen: dict".into()],
+            name: "meter.seen".into(),
+            file: "/home/me/eval.py".into(),
+            kind: "dict".into(),
+            bytes_delta: 20 << 20,
+            seconds: 145.0,
+            explains: 0.18,
+            ..Holder::default()
+        },
+        site: Some(Site { file: "/home/me/eval.py".into(), line: 7, column: None, text: "self.seen[step] = value".into() }),
+        cause: Some("LT301".into()),
+    }];
     report.findings[0].sites =
         vec![Site { file: "/home/me/evaluate.py".into(), line: 12, column: None, text: "trainer.outputs.append(logits)".into() }];
     report
