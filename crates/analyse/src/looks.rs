@@ -303,7 +303,7 @@ fn name_holder(series: &Series, grown: &Grown, finding: &mut Finding) {
         "two looks {apart} apart: {}{} grew by {}, {:.0} % of what the process did in that time",
         first.name,
         if beside.is_empty() { String::new() } else { format!(" and {} more", beside.len()) },
-        Bytes(all(first).unsigned_abs()),
+        Bytes(std::iter::once(first).chain(beside.iter().copied()).map(|holder| all(holder).unsigned_abs()).sum()),
         100.0 * together
     ));
     if first.native && native > 0 {
