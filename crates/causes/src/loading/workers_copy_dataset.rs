@@ -141,7 +141,7 @@ fn holds_objects<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value:
 }
 
 /// Whether the source says that a list is long: it counts to a large number, or to a multiple of one.
-fn is_of_many<'p>(check: &Check<'_, 'p>, (file, assign): (FileId, Assign<'p>)) -> bool {
+fn is_of_many<'p>(check: &Check<'_, 'p>, (file, assign): (FileId, &'p Assign<'p>)) -> bool {
     let Expr::ListComp(list) = assign.value else { return false };
     list.generators.iter().any(|generator| {
         let Expr::Call(range) = &generator.iter else { return false };

@@ -412,7 +412,7 @@ impl<'p> Autograd<'_, 'p> {
                 && !matches!(assign.how, Bound::Augmented(_))
                 && is_passed(model, assign.block, here.block)
         });
-        before.max_by_key(|assign| assign.target.start())
+        before.max_by_key(|assign| assign.target.start()).copied()
     }
 
     /// Whether what an assignment gives can be there, where another one is the last that nobody passes by: it comes after that, or

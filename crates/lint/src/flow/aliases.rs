@@ -118,14 +118,16 @@ impl<'p> Flow<'p> {
                 });
             }
         };
-        for edge in self.edges().forward.get(&alias.at.place).into_iter().flatten() {
+        let edges = self.edges();
+        let Some(place) = edges.place(alias.at.place) else { return };
+        for edge in edges.from(place) {
             if !alias.may_leave(edge.to.place) {
                 continue;
             }
             go(edge.from, edge.to, Reach::Forward, edge.site);
         }
         if alias.reach == Reach::Back {
-            for edge in self.edges().back.get(&alias.at.place).into_iter().flatten() {
+            for edge in edges.to(place) {
                 go(edge.to, edge.from, Reach::Back, edge.site);
             }
         }

@@ -8,6 +8,7 @@ use super::{At, ClassId, Flow, Given, Place};
 use crate::ask::{keyword, last_name};
 use crate::model::{Bound, Call, Expr, Model, Ranged, ScopeId, TextSize};
 use crate::program::FileId;
+use crate::table::HashMap;
 
 /// An object at `from` is also at `to`.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +25,83 @@ pub struct Edge<'p> {
 const STARTERS: &[&str] =
     &["partial", "submit", "apply_async", "apply", "call_soon", "call_later", "run_in_executor", "register"];
 
-pub(super) fn all<'p>(flow: &Flow<'p>) -> Vec<Edge<'p>> {
-    let mut edges = Edges { flow, edges: Vec::new() };
+/// All edges, each once, and which of them begin and end at a place.
+#[derive(Debug)]
+pub(super) struct Edges<'p> {
+    all: Vec<Edge<'p>>,
+    places: HashMap<Place<'p>, PlaceId>,
+    forward: Ends,
+    back: Ends,
+}
+
+/// Number of a place that some edge has for an end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PlaceId(u32);
+
+/// The edges at one end by its place: those of a place lie side by side, in the order in which they were found.
+#[derive(Debug)]
+struct Ends {
+    /// Where the edges of each place begin; one more for the end of the last.
+    starts: Vec<u32>,
+    edges: Vec<u32>,
+}
+
+impl Ends {
+    fn of(places: usize, ends: &[u32]) -> Self {
+        let mut starts = vec![0; places + 1];
+        for place in ends {
+            starts[*place as usize + 1] += 1;
+        }
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let mut next = starts.clone();
+        let mut edges = vec![0; ends.len()];
+        for (edge, place) in (0..).zip(ends) {
+            let next = &mut next[*place as usize];
+            edges[*next as usize] = edge;
+            *next += 1;
+        }
+        Self { starts, edges }
+    }
+
+    fn at(&self, place: PlaceId) -> &[u32] {
+        let at = place.0 as usize;
+        &self.edges[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+}
+
+impl<'p> Edges<'p> {
+    pub(super) fn of(flow: &Flow<'p>) -> Self {
+        let all = all(flow);
+        let mut places: HashMap<Place<'p>, PlaceId> = HashMap::default();
+        let mut number = |place| {
+            let next = PlaceId(u32::try_from(places.len()).unwrap_or(u32::MAX));
+            places.entry(place).or_insert(next).0
+        };
+        let (from, to): (Vec<u32>, Vec<u32>) = all.iter().map(|edge| (number(edge.from.place), number(edge.to.place))).unzip();
+        let (forward, back) = (Ends::of(places.len(), &from), Ends::of(places.len(), &to));
+        Self { all, places, forward, back }
+    }
+
+    /// The number of a place; none where no edge has it for an end.
+    pub(super) fn place(&self, place: Place<'p>) -> Option<PlaceId> {
+        self.places.get(&place).copied()
+    }
+
+    /// What goes on from a place.
+    pub(super) fn from(&self, place: PlaceId) -> impl Iterator<Item = &Edge<'p>> {
+        self.forward.at(place).iter().map(|edge| &self.all[*edge as usize])
+    }
+
+    /// What gets to a place.
+    pub(super) fn to(&self, place: PlaceId) -> impl Iterator<Item = &Edge<'p>> {
+        self.back.at(place).iter().map(|edge| &self.all[*edge as usize])
+    }
+}
+
+fn all<'p>(flow: &Flow<'p>) -> Vec<Edge<'p>> {
+    let mut edges = Finder { flow, edges: Vec::new() };
     for (file, model) in flow.models.iter() {
         edges.assigns(file, model);
         edges.results(file, model);
@@ -37,12 +113,12 @@ pub(super) fn all<'p>(flow: &Flow<'p>) -> Vec<Edge<'p>> {
     edges.edges
 }
 
-struct Edges<'f, 'p> {
+struct Finder<'f, 'p> {
     flow: &'f Flow<'p>,
     edges: Vec<Edge<'p>>,
 }
 
-impl<'p> Edges<'_, 'p> {
+impl<'p> Finder<'_, 'p> {
     fn add(&mut self, from: At<'p>, to: At<'p>, file: FileId, at: TextSize) {
         if from != to {
             self.edges.push(Edge { from, to, site: (file, at) });

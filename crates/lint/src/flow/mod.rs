@@ -25,12 +25,14 @@ pub use place::{At, Place, Places};
 
 use std::cell::{OnceCell, RefCell};
 
+use smallvec::SmallVec;
+
 use crate::model::{Assign, Expr, ScopeId};
 use crate::program::{FileId, Models};
 use crate::table::{HashMap, HashSet};
 
-/// Assignments and the files that they stand in.
-type Assigns<'p> = Vec<(FileId, Assign<'p>)>;
+/// Assignments and the files that they stand in: rarely more than one.
+type Assigns<'p> = SmallVec<[(FileId, &'p Assign<'p>); 1]>;
 
 /// A program's places and what flows between them.
 #[derive(Debug)]
@@ -50,7 +52,7 @@ pub struct Flow<'p> {
     /// The assignments to attributes of whatever is not `self`, by the attribute's name.
     elsewhere: HashMap<&'p str, Assigns<'p>>,
     /// What flows where. Few programs are asked: it is read when one is.
-    edges: OnceCell<Edges<'p>>,
+    edges: OnceCell<edges::Edges<'p>>,
     /// What is put into containers; the same.
     items: OnceCell<items::Items<'p>>,
     /// Who calls whom; the same.
@@ -68,15 +70,6 @@ struct Asked<'p> {
 
 /// An expression's address in its tree, and the scope that it is read in.
 type Asker = (usize, ScopeId);
-
-/// The edges by their ends.
-#[derive(Debug, Default)]
-struct Edges<'p> {
-    /// By the place that a value comes from.
-    forward: HashMap<Place<'p>, Vec<Edge<'p>>>,
-    /// By the place that a value gets to.
-    back: HashMap<Place<'p>, Vec<Edge<'p>>>,
-}
 
 impl<'p> Flow<'p> {
     /// Reads a program.
@@ -101,19 +94,12 @@ impl<'p> Flow<'p> {
         flow
     }
 
-    fn edges(&self) -> &Edges<'p> {
-        self.edges.get_or_init(|| {
-            let mut by_end = Edges::default();
-            for edge in edges::all(self) {
-                by_end.forward.entry(edge.from.place).or_default().push(edge);
-                by_end.back.entry(edge.to.place).or_default().push(edge);
-            }
-            by_end
-        })
+    fn edges(&self) -> &edges::Edges<'p> {
+        self.edges.get_or_init(|| edges::Edges::of(self))
     }
 
     /// The assignments to a place itself, wherever in the program; none for what is no variable and no attribute.
-    pub fn assigned(&self, place: Place<'p>) -> impl Iterator<Item = &(FileId, Assign<'p>)> {
+    pub fn assigned(&self, place: Place<'p>) -> impl Iterator<Item = &(FileId, &'p Assign<'p>)> {
         let (own, named, others) = match place {
             Place::Variable(file, owner, name) => {
                 let others = if owner == ScopeId::MODULE { self.elsewhere.get(name) } else { None };
@@ -126,7 +112,7 @@ impl<'p> Flow<'p> {
             ),
             _ => (None, None, None),
         };
-        let is_there = move |each: &&(FileId, Assign<'p>)| {
+        let is_there = move |each: &&(FileId, &'p Assign<'p>)| {
             self.places(each.0, each.1.scope, each.1.target).contains(&At { place, depth: 0 })
         };
         let sure = own.into_iter().chain(named).flatten();
@@ -134,7 +120,7 @@ impl<'p> Flow<'p> {
     }
 
     /// The attributes that classes assign through `self`, each with its assignments.
-    pub fn attributes(&self) -> impl Iterator<Item = ((ClassId, &'p str), &[(FileId, Assign<'p>)])> {
+    pub fn attributes(&self) -> impl Iterator<Item = ((ClassId, &'p str), &[(FileId, &'p Assign<'p>)])> {
         self.attributes.iter().map(|(key, assigns)| (*key, assigns.as_slice()))
     }
 
@@ -144,14 +130,14 @@ impl<'p> Flow<'p> {
                 match assign.target {
                     Expr::Name(name) => {
                         if let Some(owner) = model.owner(assign.scope, name.id.as_str()) {
-                            self.variables.entry((file, owner, name.id.as_str())).or_default().push((file, *assign));
+                            self.variables.entry((file, owner, name.id.as_str())).or_default().push((file, assign));
                         }
                     }
                     Expr::Attribute(attribute) => {
                         let name = attribute.attr.as_str();
                         match self.own_class(file, assign.scope, &attribute.value) {
-                            Some(class) => self.attributes.entry((class, name)).or_default().push((file, *assign)),
-                            None => self.elsewhere.entry(name).or_default().push((file, *assign)),
+                            Some(class) => self.attributes.entry((class, name)).or_default().push((file, assign)),
+                            None => self.elsewhere.entry(name).or_default().push((file, assign)),
                         }
                     }
                     _ => {}

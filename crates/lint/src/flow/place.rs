@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::{ClassId, Flow};
-use crate::model::{BindingKind, Expr, ExprCall, ScopeId, dotted};
+use crate::model::{BindingKind, Expr, ExprCall, ScopeId};
 use crate::program::FileId;
 
 /// Something that can hold an object.
@@ -141,9 +141,9 @@ impl<'p> Flow<'p> {
             return Some(Place::Attribute(class, name));
         }
         // What an imported module holds is nobody's attribute.
-        let is_module = dotted(object).is_some_and(|parts| {
-            let bindings = parts.first().map_or(&[][..], |first| self.models.of(file).bindings(scope, first));
-            bindings.iter().any(|binding| matches!(binding.kind, BindingKind::Import { .. })) && parts.len() == 1
+        let is_module = object.as_name_expr().is_some_and(|name| {
+            let mut bindings = self.models.of(file).bindings(scope, name.id.as_str()).iter();
+            bindings.any(|binding| matches!(binding.kind, BindingKind::Import { .. }))
         });
         (!is_module || self.is_imported_object(file, scope, object)).then_some(Place::Unknown(name))
     }

@@ -1,12 +1,14 @@
 //! The one walk over the tree that fills a model.
 
+use std::collections::hash_map::Entry;
+
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_pattern, walk_stmt};
 use ruff_python_ast::{Comprehension, ExceptHandler, Expr, Parameters, Pattern, Stmt, StmtClassDef, StmtFunctionDef, TypeParams};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::{
-    Assign, Binding, BindingKind, Block, BlockId, BlockKind, Bound, Call, Delete, Item, Model, Result, Scope, ScopeId, ScopeKind,
-    Way, elements_of,
+    Assign, Binders, Binding, BindingKind, Block, BlockId, BlockKind, Bound, Call, Delete, Item, Model, Result, Scope, ScopeId,
+    ScopeKind, Way, elements_of,
 };
 use crate::source::Source;
 use crate::table::{HashMap, HashSet};
@@ -25,6 +27,7 @@ pub(super) fn build(source: &Source) -> Model<'_> {
         results: Vec::new(),
         attributes: HashSet::default(),
         deletes: Vec::new(),
+        binders: HashMap::default(),
         called: super::Called::default(),
     };
     let mut builder =
@@ -97,7 +100,17 @@ impl<'a> Builder<'a> {
             self.scope
         };
         let binding = Binding { kind, range, block: self.block };
-        self.model.scopes[owner.0 as usize].names.entry(name).or_default().push(binding);
+        let bindings = self.model.scopes[owner.0 as usize].names.entry(name);
+        if let Entry::Vacant(_) = bindings {
+            match self.model.binders.entry(name) {
+                Entry::Occupied(known) => known.into_mut().more.push(owner),
+                Entry::Vacant(place) => {
+                    place.insert(Binders { first: owner, more: Vec::new() });
+                }
+            }
+        }
+        // Few names are bound twice in a scope.
+        bindings.or_insert_with(|| Vec::with_capacity(1)).push(binding);
     }
 
     /// Binds a target, taking tuples apart; `value` is what it comes from.

@@ -43,8 +43,17 @@ pub struct Model<'a> {
     pub attributes: HashSet<&'a str>,
     /// Every `del`.
     pub deletes: Vec<Delete<'a>>,
-    /// The same by name.
+    /// The scopes that bind each name.
+    binders: HashMap<&'a str, Binders>,
+    /// The calls by name.
     called: Called<'a>,
+}
+
+/// The scopes that bind a name: mostly one.
+#[derive(Debug)]
+struct Binders {
+    first: ScopeId,
+    more: Vec<ScopeId>,
 }
 
 /// Calls by the last name of what is called.
@@ -52,8 +61,8 @@ pub struct Model<'a> {
 struct Called<'a> {
     /// Their places in the list of all.
     by_name: HashMap<&'a str, Vec<usize>>,
-    /// The names that imports give, and the last ones of what they import, where they differ.
-    renamed: Vec<(&'a str, String)>,
+    /// The names that imports give to what has another, by the last name that it has there.
+    renamed: HashMap<String, Vec<&'a str>>,
 }
 
 impl<'a> Called<'a> {
@@ -69,7 +78,7 @@ impl<'a> Called<'a> {
                 if let BindingKind::Import { path, .. } = &binding.kind
                     && let Some(last) = path.rsplit('.').next().filter(|last| last != name)
                 {
-                    called.renamed.push((name, last.to_owned()));
+                    called.renamed.entry(last.to_owned()).or_default().push(name);
                 }
             }
         }
@@ -112,7 +121,7 @@ impl<'a> Model<'a> {
     #[must_use]
     pub fn calls_named(&self, names: &[&str]) -> Vec<&Call<'a>> {
         let called = &self.called;
-        let renamed = called.renamed.iter().filter(|(_, last)| names.contains(&last.as_str())).map(|(name, _)| *name);
+        let renamed = names.iter().filter_map(|name| called.renamed.get(*name)).flatten().copied();
         let by_name = names.iter().copied().chain(renamed).filter_map(|name| called.by_name.get(name));
         let mut found: Vec<usize> = by_name.flatten().copied().collect();
         found.sort_unstable();

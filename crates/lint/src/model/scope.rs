@@ -6,6 +6,9 @@ use ruff_text_size::TextRange;
 use super::{BlockId, Model, Result};
 use crate::table::HashMap;
 
+/// Scopes that bind one name, more than which are not gone through one by one.
+const MANY: usize = 64;
+
 /// Index of a scope in its model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScopeId(pub u32);
@@ -127,6 +130,14 @@ impl<'a> Model<'a> {
     /// The scope that a name used in `scope` belongs to; none for built-ins and what is unknown.
     #[must_use]
     pub fn owner(&self, scope: ScopeId, name: &str) -> Option<ScopeId> {
+        let binders = self.binders.get(name);
+        // One look at a table for all scopes; but a name like `self` is bound by every method of a file.
+        let binds = |at: ScopeId, here: &Scope| {
+            binders.is_some_and(|binders| match binders.more.len() {
+                MANY.. => here.names.contains_key(name),
+                _ => binders.first == at || binders.more.contains(&at),
+            })
+        };
         let mut at = scope;
         let mut own = true;
         loop {
@@ -136,7 +147,7 @@ impl<'a> Model<'a> {
             }
             // Names of a class are not seen by the functions inside it.
             let seen = own || !here.is_class();
-            if seen && !here.nonlocals.contains(&name) && here.names.contains_key(name) {
+            if seen && !here.nonlocals.contains(&name) && binds(at, here) {
                 return Some(at);
             }
             own &= matches!(here.kind, ScopeKind::Comprehension(_));

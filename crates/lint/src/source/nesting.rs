@@ -16,6 +16,17 @@ pub(super) fn too_deep(text: &str) -> Option<usize> {
     Scan { bytes: text.as_bytes(), at: 0, line: 1, depth: 0, open: Vec::new(), indents: vec![0] }.run()
 }
 
+/// Bytes that words are made of.
+const IN_WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = byte >= 0x80 || byte == b'_' as usize || (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    table
+};
+
 struct Scan<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -92,7 +103,7 @@ impl Scan<'_> {
     /// Words that make a level of their own.
     fn word(&mut self) {
         let start = self.at - 1;
-        while self.bytes.get(self.at).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80) {
+        while self.bytes.get(self.at).is_some_and(|byte| IN_WORD[usize::from(*byte)]) {
             self.at += 1;
         }
         if matches!(
