@@ -9,7 +9,7 @@ use lowtide_lint::check::{Check, Confidence};
 use lowtide_lint::feeds::Site;
 use lowtide_lint::fix::Fix;
 use lowtide_lint::flow::Flow;
-use lowtide_lint::program::{Files, Models, Program};
+use lowtide_lint::program::{Files, MAX_IMPORTED_BYTES, Models, Program};
 use lowtide_lint::source::{Ignores, SourceError};
 
 use crate::{Cause, all};
@@ -112,7 +112,7 @@ pub(crate) fn check_part(files: &dyn Files, part: &[PathBuf]) -> Checked {
 
 /// Reads a part as one program, of which only its own files are asked about: what it imports from another part is found there.
 pub(crate) fn read_part<T>(files: &dyn Files, part: &[PathBuf], ask: impl FnOnce(&Check, Vec<SourceError>) -> T) -> T {
-    let program = Program::load(files, part, &[]);
+    let program = Program::load_within(files, part, &[], MAX_IMPORTED_BYTES);
     let models = Models::new(&program);
     let flow = Flow::new(&models);
     let own = |path: &Path| part.binary_search_by(|one| one.as_path().cmp(path)).is_ok();

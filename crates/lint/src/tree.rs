@@ -8,6 +8,8 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 /// Files of one part, at most: three quarters of what one program may have ([`crate::program::MAX_FILES`]). The rest is room for
 /// what they import from other parts, which is read again for each part.
 const MOST: usize = crate::program::MAX_FILES / 4 * 3;
+/// Bytes of one part, at most, but for a part of one file: what is known of a program takes some twenty times its source.
+const MOST_BYTES: u64 = 5 << 19;
 /// Files of one tree, at most.
 pub const MAX_FILES: usize = 100_000;
 
@@ -65,8 +67,13 @@ impl Tree {
     /// The files in parts of which each can be one program: the whole tree where it is small, else folder by folder.
     #[must_use]
     pub fn parts(&self) -> Vec<&[PathBuf]> {
+        let bytes = |file: &PathBuf| file.metadata().map_or(0, |about| about.len());
+        let ends = std::iter::once(0).chain(self.files.iter().scan(0, |end, file| {
+            *end += bytes(file);
+            Some(*end)
+        }));
         let mut parts = Vec::new();
-        split(&self.files, 0, &mut parts);
+        Cut { files: &self.files, ends: &ends.collect::<Vec<u64>>() }.split(0, self.files.len(), 0, &mut parts);
         parts
     }
 }
@@ -120,44 +127,53 @@ fn is_environment(path: &Path) -> bool {
     named || path.join("pyvenv.cfg").is_file()
 }
 
-/// Cuts sorted files by their folders, `depth` parts of the path down, until no part has too many.
-fn split<'t>(files: &'t [PathBuf], depth: usize, parts: &mut Vec<&'t [PathBuf]>) {
-    if files.len() <= MOST {
-        if !files.is_empty() {
-            parts.push(files);
-        }
-        return;
-    }
-    let folder = |file: &'t PathBuf| file.parent().and_then(|folder| folder.components().nth(depth));
-    // All of one folder, which has no folders: then by numbers.
-    if files.iter().all(|file| folder(file).is_none()) {
-        parts.extend(files.chunks(MOST));
-        return;
-    }
-    let mut from = 0;
-    // Sorted paths have what is in one folder side by side, but files of the folder itself lie between its folders.
-    let mut here: Vec<(usize, usize)> = Vec::new();
-    while from < files.len() {
-        let this = folder(&files[from]);
-        let to = from + files[from..].iter().take_while(|file| folder(file) == this).count();
-        here.push((from, to));
-        from = to;
-    }
-    for (from, to) in joined(&here) {
-        split(&files[from..to], depth + 1, parts);
-    }
+/// Sorted files that are to be cut into parts.
+struct Cut<'t, 'e> {
+    files: &'t [PathBuf],
+    /// How many bytes there are before each of them, and before what would come next.
+    ends: &'e [u64],
 }
 
-/// Neighbours put together as long as they fit into one part.
-fn joined(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    let mut joined: Vec<(usize, usize)> = Vec::new();
-    for &(from, to) in ranges {
-        match joined.last_mut() {
-            Some(last) if to - last.0 <= MOST => last.1 = to,
-            _ => joined.push((from, to)),
+impl<'t> Cut<'t, '_> {
+    fn fits(&self, from: usize, to: usize) -> bool {
+        to - from <= MOST && self.ends[to] - self.ends[from] <= MOST_BYTES
+    }
+
+    /// Cuts files by their folders, `depth` parts of the path down, until no part has too much.
+    fn split(&self, from: usize, to: usize, depth: usize, parts: &mut Vec<&'t [PathBuf]>) {
+        if self.fits(from, to) || to - from == 1 {
+            if from < to {
+                parts.push(&self.files[from..to]);
+            }
+            return;
+        }
+        let folder = |at: usize| self.files[at].parent().and_then(|folder| folder.components().nth(depth));
+        // All of one folder, which has no folders: then one by one.
+        let flat = (from..to).all(|at| folder(at).is_none());
+        let mut here: Vec<(usize, usize)> = Vec::new();
+        let mut at = from;
+        while at < to {
+            // Sorted paths have what is in one folder side by side, but files of the folder itself lie between its folders.
+            let end = at + if flat { 1 } else { (at..to).take_while(|next| folder(*next) == folder(at)).count() };
+            here.push((at, end));
+            at = end;
+        }
+        for (from, to) in self.joined(&here) {
+            if flat { parts.push(&self.files[from..to]) } else { self.split(from, to, depth + 1, parts) }
         }
     }
-    joined
+
+    /// Neighbours put together as long as they fit into one part.
+    fn joined(&self, ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
+        let mut joined: Vec<(usize, usize)> = Vec::new();
+        for &(from, to) in ranges {
+            match joined.last_mut() {
+                Some(last) if self.fits(last.0, to) => last.1 = to,
+                _ => joined.push((from, to)),
+            }
+        }
+        joined
+    }
 }
 
 #[cfg(test)]
@@ -230,5 +246,19 @@ mod tests {
         assert_eq!(parts.concat(), files);
         let small = Tree { files: files[..10].to_vec(), ..Tree::default() };
         assert_eq!(small.parts().len(), 1);
+    }
+
+    #[test]
+    fn parts_have_a_bounded_size() {
+        let folder = made(&["a/1.py", "a/2.py", "a/3.py", "b/1.py", "b/2.py", "c.py"]);
+        for (file, bytes) in [("a/1.py", 2), ("a/2.py", 2), ("a/3.py", 1), ("b/1.py", 1), ("b/2.py", 1), ("c.py", 9)] {
+            let file = std::fs::File::options().write(true).open(folder.path().join(file)).expect("a file");
+            file.set_len(bytes * MOST_BYTES / 4).expect("a size");
+        }
+        let tree = Tree::below(&[folder.path().to_owned()], |_| false);
+        let name = |file: &PathBuf| file.strip_prefix(folder.path()).expect("below").display().to_string();
+        let parts: Vec<Vec<String>> = tree.parts().into_iter().map(|part| part.iter().map(name).collect()).collect();
+        // A folder that is too large is cut, one that is not stays whole, a file that is larger than a part is one.
+        assert_eq!(parts, [vec!["a/1.py", "a/2.py"], vec!["a/3.py"], vec!["b/1.py", "b/2.py"], vec!["c.py"]]);
     }
 }

@@ -3,50 +3,87 @@
 use std::path::{Path, PathBuf};
 
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
-use ruff_python_ast::{ModModule, Stmt};
+use ruff_python_ast::{Alias, Expr, ModModule, Stmt};
 
 use super::Files;
-use crate::table::HashMap;
+use crate::model::dotted;
+use crate::table::{HashMap, HashSet};
 
 /// Packages that are climbed to find where absolute imports begin.
 const MAX_CLIMB: usize = 16;
 /// Imports of one file that are looked at.
 const MAX_IMPORTS: usize = 2_000;
 
-/// Every dotted path that a file imports, wherever in it, with its leading dots as a number. `from a import b` gives both
-/// `a` and `a.b`, which may be a module.
-pub(super) fn imports(tree: &ModModule) -> Vec<(String, u32)> {
-    let mut collector = Collector(Vec::new());
-    collector.visit_body(&tree.body);
-    collector.0
+/// A dotted path that a file imports.
+pub(super) struct Import<'a> {
+    pub path: String,
+    /// Leading dots.
+    pub level: u32,
+    /// The names that it gives the file, and what each is called where it comes from, if it comes out of what the path leads to:
+    /// `from path import name as bound`. A star gives all.
+    pub gives: Vec<(&'a str, Option<&'a str>)>,
 }
 
-struct Collector(Vec<(String, u32)>);
+/// What a file says of others.
+pub(super) struct Imports<'a> {
+    /// Every dotted path that it imports, wherever in it. `from a import b` gives both `a` and `a.b`, which may be a module.
+    pub all: Vec<Import<'a>>,
+    /// The first names of what its classes inherit from.
+    pub bases: HashSet<&'a str>,
+}
 
-impl Collector {
-    /// A path and the packages above it, which are imported first.
-    fn path(&mut self, path: &str, level: u32) {
+/// The imports of a file.
+pub(super) fn imports(tree: &ModModule) -> Imports<'_> {
+    let mut imports = Imports { all: Vec::new(), bases: HashSet::default() };
+    imports.visit_body(&tree.body);
+    imports
+}
+
+impl<'a> Imports<'a> {
+    /// A path and the packages above it, which are imported first; what these give them comes out of the last.
+    fn path(&mut self, path: &str, level: u32, gives: Vec<(&'a str, Option<&'a str>)>) {
         for (end, _) in path.match_indices('.') {
-            self.0.push((path[..end].to_owned(), level));
+            self.all.push(Import { path: path[..end].to_owned(), level, gives: Vec::new() });
         }
-        self.0.push((path.to_owned(), level));
+        self.all.push(Import { path: path.to_owned(), level, gives });
     }
 }
 
-impl<'a> StatementVisitor<'a> for Collector {
+impl<'a> StatementVisitor<'a> for Imports<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
-        if self.0.len() >= MAX_IMPORTS {
+        if self.all.len() >= MAX_IMPORTS {
             return;
         }
         match stmt {
-            Stmt::Import(import) => import.names.iter().for_each(|alias| self.path(alias.name.as_str(), 0)),
+            Stmt::Import(import) => {
+                for alias in &import.names {
+                    let path = alias.name.as_str();
+                    let bound =
+                        alias.asname.as_ref().map_or_else(|| path.split('.').next().unwrap_or(path), |name| name.as_str());
+                    self.path(path, 0, vec![(bound, None)]);
+                }
+            }
             Stmt::ImportFrom(import) => {
                 let module = import.module.as_ref().map_or("", |module| module.as_str());
                 if !module.is_empty() {
-                    self.path(module, import.level);
+                    let bound = |alias: &'a Alias| alias.asname.as_ref().unwrap_or(&alias.name).as_str();
+                    let gives = import.names.iter().map(|alias| (bound(alias), Some(alias.name.as_str())));
+                    self.path(module, import.level, gives.collect());
                 }
                 let dot = if module.is_empty() { "" } else { "." };
-                self.0.extend(import.names.iter().map(|alias| (format!("{module}{dot}{}", alias.name), import.level)));
+                for alias in &import.names {
+                    let bound = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
+                    let (path, level) = (format!("{module}{dot}{}", alias.name), import.level);
+                    self.all.push(Import { path, level, gives: vec![(bound, None)] });
+                }
+            }
+            Stmt::ClassDef(class) => {
+                let named = class.arguments.iter().flat_map(|arguments| &arguments.args);
+                self.bases.extend(named.filter_map(|base| {
+                    let base = if let Expr::Subscript(generic) = base { &generic.value } else { base };
+                    dotted(base)?.first().copied()
+                }));
+                walk_stmt(self, stmt);
             }
             _ => walk_stmt(self, stmt),
         }

@@ -4,10 +4,10 @@
 //! asked for by name.
 
 mod files;
+mod follow;
 mod import;
 mod library;
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 pub use files::{Files, InMemory, Rooted};
@@ -19,6 +19,8 @@ use crate::table::{HashMap, HashSet};
 
 /// Files of one program that are read, at most.
 pub const MAX_FILES: usize = 400;
+/// Bytes of what the files of one part of a tree import from other parts, at most; one file may go beyond it.
+pub const MAX_IMPORTED_BYTES: usize = 1 << 20;
 /// Bytes of one program that are read, at most.
 pub const MAX_TOTAL_BYTES: usize = 32 << 20;
 
@@ -67,36 +69,47 @@ impl Program {
     /// are looked for beside the importing file's own (the target's `sys.path`).
     #[must_use]
     pub fn load(files: &dyn Files, entries: &[PathBuf], search: &[PathBuf]) -> Self {
+        Self::load_within(files, entries, search, MAX_TOTAL_BYTES)
+    }
+
+    /// The same, with at most so many bytes of what is imported, and one file more. What the classes of the entry files inherit
+    /// from comes first.
+    #[must_use]
+    pub fn load_within(files: &dyn Files, entries: &[PathBuf], search: &[PathBuf], most_imported: usize) -> Self {
         let mut program = Self::default();
         let mut known: HashMap<PathBuf, Option<FileId>> = HashMap::default();
-        let mut modules = import::Finder::new(files, search);
-        let mut queue: VecDeque<PathBuf> = entries.iter().cloned().collect();
-        let mut wanted: Vec<(FileId, String, PathBuf)> = Vec::new();
+        let mut follow = follow::Follow::new(files, search);
         let mut bytes_left = MAX_TOTAL_BYTES;
-        while let Some(path) = queue.pop_front() {
-            if known.contains_key(&path) {
-                continue;
-            }
-            if program.sources.len() + program.errors.len() >= MAX_FILES {
-                program.cut = true;
-                break;
-            }
-            let id = program.read(files, &path, &mut bytes_left);
-            known.insert(path.clone(), id);
-            let Some(id) = id else { continue };
-            if program.library[id.0 as usize] {
-                continue;
-            }
-            for (name, level) in import::imports(program.sources[id.0 as usize].tree()) {
-                let Some(found) = modules.find(&path, &name, level) else { continue };
-                if !is_library(&found) {
-                    queue.push_back(found.clone());
+        let mut imported_left = most_imported;
+        let mut entries = entries.iter();
+        while let Some(next) = entries.next().map(|path| follow::Next::of(path)).or_else(|| follow.next()) {
+            let path = next.path;
+            let id = match known.get(&path) {
+                // What is asked of a file now may be what it hands on from others.
+                Some(Some(id)) if !next.names.is_empty() => *id,
+                Some(_) => continue,
+                None => {
+                    let full = program.sources.len() + program.errors.len() >= MAX_FILES;
+                    if full || next.imported && imported_left == 0 {
+                        program.cut = true;
+                        break;
+                    }
+                    let before = bytes_left;
+                    let id = program.read(files, &path, &mut bytes_left);
+                    if next.imported {
+                        imported_left = imported_left.saturating_sub(before - bytes_left);
+                    }
+                    known.insert(path.clone(), id);
+                    let Some(id) = id else { continue };
+                    id
                 }
-                wanted.push((id, format!("{}{name}", ".".repeat(level as usize)), found));
+            };
+            if !program.library[id.0 as usize] {
+                follow.imports(id, &path, program.sources[id.0 as usize].tree(), &next.names);
             }
         }
         program.links.resize_with(program.sources.len(), Links::default);
-        for (from, name, path) in wanted {
+        for (from, name, path) in follow.found {
             if let Some(Some(to)) = known.get(&path) {
                 program.links[from.0 as usize].add(name, *to);
             }

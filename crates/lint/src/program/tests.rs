@@ -70,3 +70,50 @@ fn links_stay_below_the_root() {
     assert!(files.read(Path::new("/app/loop.py")).is_err());
     assert!(!files.is_file(Path::new("/app")));
 }
+
+/// The names of the files that are read of a program, of which so many imported bytes are.
+fn read_within(files: &[(&str, &str)], entry: &str, most_imported: usize) -> Vec<String> {
+    let memory = InMemory(files.iter().map(|(path, text)| (PathBuf::from(path), text.as_bytes().to_vec())).collect());
+    let program = Program::load_within(&memory, &[PathBuf::from(entry)], &[], most_imported);
+    program.sources().iter().map(|source| source.path().display().to_string()).collect()
+}
+
+#[test]
+fn what_is_imported_has_a_bounded_size() {
+    let chain: Vec<(String, String)> =
+        (0..50).map(|at| (format!("/p/m{at}.py"), format!("import m{}\nx = 1\n", at + 1))).collect();
+    let files: Vec<(&str, &str)> = chain.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let bytes = chain[1].1.len();
+    assert_eq!(read_within(&files, "/p/m0.py", 0).len(), 1, "entries are always read");
+    // One more than fits is read, as its size is not known before.
+    assert_eq!(read_within(&files, "/p/m0.py", 3 * bytes + 1).len(), 1 + 4);
+    assert_eq!(read_within(&files, "/p/m0.py", usize::MAX).len(), 50);
+}
+
+#[test]
+fn what_classes_inherit_from_is_read_first() {
+    let files = [
+        ("/p/train.py", "import util, log\nfrom core import Model\nclass A(Model): pass\n"),
+        ("/p/util.py", "u = 1\n"),
+        ("/p/log.py", "l = 1\n"),
+        ("/p/core/__init__.py", "from .other import thing\nfrom .base import Base as Model\n"),
+        ("/p/core/other.py", "thing = 1\n"),
+        ("/p/core/base.py", "from torch import nn\nclass Base(nn.Module): pass\n"),
+    ];
+    let read = read_within(&files, "/p/train.py", usize::MAX);
+    assert_eq!(read[..3], ["/p/train.py", "/p/core/__init__.py", "/p/core/base.py"]);
+    assert_eq!(read.len(), files.len());
+}
+
+#[test]
+fn what_a_file_hands_on_is_followed_when_it_is_asked_for() {
+    let files = [
+        ("/p/core/__init__.py", "from .other import thing\nfrom .base import *\n"),
+        ("/p/core/base.py", "class Model: pass\n"),
+        ("/p/core/other.py", "from core import Model\nclass A(Model): pass\n"),
+    ];
+    // The file that asks is read before what it asks of is looked through again.
+    assert_eq!(read_within(&files, "/p/core/__init__.py", usize::MAX).len(), 3);
+    let looped = [("/p/a.py", "from b import *\nclass A(X): pass\n"), ("/p/b.py", "from a import *\nclass B(X): pass\n")];
+    assert_eq!(read_within(&looped, "/p/a.py", usize::MAX).len(), 2, "a circle ends");
+}
