@@ -14,7 +14,7 @@ use crate::judge::{Ask, Outcome};
 use crate::looks::{self, Looks};
 use crate::marks::Marks;
 use crate::pyramid::Pyramid;
-use crate::series::Store;
+use crate::series::{Store, Track};
 use crate::suspicion::{Suspicion, suspicion};
 use crate::{explain, hypotheses, roles, summary};
 
@@ -407,13 +407,21 @@ impl Analyser {
         self.last_s
     }
 
-    /// Growth of the whole tree's memory with shared pages counted once, where it could be measured: bytes per second
-    /// and its standard error, between two times.
+    /// Growth of the whole tree's memory with shared pages counted once, where it could be measured for most of the time: bytes per
+    /// second and its standard error, between two times. Where processes come faster than we look, that is at the start alone.
     pub(crate) fn tree_growth(&self, since_s: f64, until_s: f64) -> Option<(f64, f64)> {
         let inside = self.store.tree.once.windows().iter().filter(|w| w.start_s >= since_s && w.end_s <= until_s);
         let points: Vec<(f64, f64)> = inside.map(|w| (w.low_at_s, w.low)).collect();
-        let trend = crate::trend::fit(&points, 0.0)?;
+        let span_s = points.last()?.0 - points.first()?.0;
+        let trend = crate::trend::fit(&points, 0.0).filter(|_| span_s >= 0.5 * (until_s - since_s))?;
         (trend.slope > 0.0).then_some((trend.slope, trend.error))
+    }
+
+    /// What each of those takes that came since then and lived to the end, in the middle: bytes.
+    pub(crate) fn bytes_of_newcomers(&self, since_s: f64, until_s: f64) -> Option<f64> {
+        let came = |track: &&Track| track.first_s > since_s && track.counts(until_s) && track.process.role != Role::Outside;
+        let mut bytes: Vec<f64> = self.store.tracks.values().filter(came).map(|track| track.bytes() as f64).collect();
+        (!bytes.is_empty()).then(|| crate::trend::median(&mut bytes))
     }
 
     pub(crate) fn tree_floor(&self) -> f64 {

@@ -104,10 +104,12 @@ fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding
     let mut half = group.iter().map(|s| half_width(&s.judged).powi(2)).sum::<f64>().sqrt();
     let mut unit = if counts { "count" } else { "bytes" };
     // Processes that multiply are told by their number, and their growth by what they take together.
-    if first.kind == Kind::Processes
-        && let Some((slope, error)) = run.tree_growth(judged.since_s, judged.until_s)
-    {
-        (rate, half, unit) = (slope, 1.96 * error, "bytes");
+    if first.kind == Kind::Processes {
+        let by_number = || run.bytes_of_newcomers(judged.since_s, judged.until_s).map(|bytes| (rate * bytes, half * bytes));
+        let together = run.tree_growth(judged.since_s, judged.until_s).map(|(slope, error)| (slope, 1.96 * error));
+        if let Some((slope, width)) = together.or_else(by_number) {
+            (rate, half, unit) = (slope, width, "bytes");
+        }
     }
     let period = judged.excursions.period_s;
     let track = first.process.and_then(|id| run.store().tracks.get(&id));

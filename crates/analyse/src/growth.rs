@@ -137,12 +137,24 @@ fn in_training(judged: Judged, windows: &[Window], ask: Ask, line: Option<&Line>
     Judged { outcome: Outcome::Unclear, doubt, more_s: trained.more_s.max(FEW_S), rising: trained.rising, ..judged }
 }
 
+/// What a program does after its last step (a test, the end of the interpreter) says nothing of whether growth in training had an end:
+/// where it seems to have one since then alone, what was seen until then stands.
+fn while_it_trained(judged: Judged, windows: &[Window], ask: Ask, line: Option<&Line>) -> Judged {
+    let Some(last_s) = line.and_then(Line::last_step_s) else { return judged };
+    if !matches!(judged.outcome, Outcome::Stopped | Outcome::Unclear) {
+        return judged;
+    }
+    let until = windows.partition_point(|window| window.end_s <= last_s);
+    let trained = in_training(judge(&windows[..until], Ask { ended: false, ..ask }), &windows[..until], ask, line);
+    if trained.grows() { trained } else { judged }
+}
+
 fn judge_process(series: &mut Vec<Series>, id: ProcId, track: &Track, line: Option<&Line>, over: bool) {
     let ended = over || track.ended_s.is_some();
     let role = Some(track.process.role);
     let mut add = |kind, copied: bool, pyramid: &Pyramid, ask| {
         let by = |windows: &[Window], ask| {
-            let judged = in_training(judge(windows, ask), windows, ask, line);
+            let judged = while_it_trained(in_training(judge(windows, ask), windows, ask, line), windows, ask, line);
             let Some(line) = line.filter(|_| kind == Kind::Anonymous && !copied) else { return judged };
             line.unless_cycles_wait(line.unless_spread(judged, ask), ask)
         };

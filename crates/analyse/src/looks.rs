@@ -288,7 +288,14 @@ fn name_holder(series: &Series, grown: &Grown, finding: &mut Finding) {
     let share = |holder: &HolderGrown| all(holder) as f64 / expected;
     let mut fitting = candidates.iter().filter(|holder| (MATERIAL..=PLAUSIBLE).contains(&share(holder)) && !holder.bounded);
     let Some(first) = fitting.next() else {
-        finding.evidence.extend(unheld(grown, expected, &candidates));
+        if series.kind == Kind::Shmem && name_mapper(grown, expected, finding) {
+            return;
+        }
+        // The parts are those of private memory.
+        if series.kind == Kind::Anonymous {
+            finding.evidence.extend(sorts(grown, expected));
+        }
+        finding.evidence.extend(not_named(expected, &candidates));
         if mostly(grown, Sort::Native) && series.kind == Kind::Anonymous && finding.kind == Some(Kind::Anonymous) {
             finding.kind = Some(Kind::NativeHeap);
         }
@@ -320,6 +327,32 @@ fn name_holder(series: &Series, grown: &Grown, finding: &mut Finding) {
     }
     blame(first, grown, share(first), finding);
 }
+
+/// Names who keeps more maps than before, of which shared memory is made: how much each of them has is not in its bytes. Where several
+/// do, it may be any of them.
+fn name_mapper(grown: &Grown, expected: f64, finding: &mut Finding) -> bool {
+    let keeps =
+        |holder: &&HolderGrown| !holder.bounded && holder.opens == MAPS && holder.len.is_some_and(|[before, now]| now > before);
+    let mut keepers = grown.holders.iter().filter(keeps);
+    let (Some(holder), None) = (keepers.next(), keepers.next()) else { return false };
+    let more = holder.len.map_or(0, |[before, now]| now - before);
+    finding.evidence.push(format!(
+        "two looks {} apart: {} has {more} more elements, which hold {MAPS}; the process has {} more shared memory in that time, \
+         {} for each",
+        Seconds(grown.seconds),
+        holder.name,
+        Bytes(expected as u64),
+        Bytes((expected / more as f64) as u64)
+    ));
+    blame(holder, grown, 1.0, finding);
+    // The bytes of the objects are none of it; and what it is by its sort of memory says more than that something is opened.
+    finding.objects.clear();
+    finding.cause = None;
+    true
+}
+
+/// What elements of a holder hold that are maps.
+const MAPS: &str = "maps of files";
 
 fn blame(holder: &HolderGrown, grown: &Grown, explains: f64, finding: &mut Finding) {
     finding.objects.clone_from(&holder.objects);
@@ -447,7 +480,7 @@ fn apart_from_one_another(holders: &[HolderGrown]) -> Vec<&HolderGrown> {
 }
 
 /// What sort of memory grew, where nobody who holds it can be named.
-fn unheld(grown: &Grown, expected: f64, candidates: &[&HolderGrown]) -> Vec<String> {
+fn sorts(grown: &Grown, expected: f64) -> Vec<String> {
     let apart = Seconds(grown.seconds);
     let mut said = Vec::new();
     let mut parts: Vec<_> = grown.parts.iter().filter(|part| part.bytes as f64 >= BESIDE * expected).collect();
@@ -462,30 +495,35 @@ fn unheld(grown: &Grown, expected: f64, candidates: &[&HolderGrown]) -> Vec<Stri
     } else if mostly(grown, Sort::Holes) {
         said.push("it is free inside the allocator: holes, which nobody holds".to_owned());
     }
-    // What comes and goes looks like growth at some moments: it is told as what it is.
-    let largest = candidates.first().map(|holder| (holder, own(holder) as f64 / expected));
-    match largest {
-        Some((holder, share)) if holder.bounded && share >= BESIDE / 2.0 => said.push(format!(
+    said
+}
+
+/// Who grew most, and why it is not named as the reason. What comes and goes looks like growth at some moments: it is told as what it
+/// is.
+fn not_named(expected: f64, candidates: &[&HolderGrown]) -> Option<String> {
+    let holder = *candidates.first()?;
+    let share = own(holder) as f64 / expected;
+    match () {
+        () if holder.bounded && share >= BESIDE / 2.0 => Some(format!(
             "{} grew by {}, but its source keeps it from growing for ever ({}), so that it is not named as the reason",
             holder.name,
             Bytes(own(holder).unsigned_abs()),
             holder.why
         )),
-        Some((holder, share)) if share > PLAUSIBLE => said.push(format!(
+        () if share > PLAUSIBLE => Some(format!(
             "{} held {} more at the second look than at the first, which is more than the process grew by: it comes and goes, and \
              is not named as the reason",
             holder.name,
             Bytes(own(holder).unsigned_abs())
         )),
-        Some((holder, share)) if share >= BESIDE / 2.0 => said.push(format!(
+        () if share >= BESIDE / 2.0 => Some(format!(
             "{} grew most, by {}: only {:.0} % of the growth, and not named as the reason",
             holder.name,
             Bytes(own(holder).unsigned_abs()),
             100.0 * share
         )),
-        _ => {}
+        () => None,
     }
-    said
 }
 
 fn mostly(grown: &Grown, sort: Sort) -> bool {

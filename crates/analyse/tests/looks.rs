@@ -81,6 +81,53 @@ fn who_keeps_open_files_is_named_by_their_number() {
 }
 
 #[test]
+fn who_keeps_the_maps_of_growing_shared_memory_is_named_where_it_is_one() {
+    let keeper = |name: &str, opens: &str| HolderGrown { opens: opens.into(), cause: "LT706".into(), ..holder(name, 0.0) };
+    let run = |holders: Vec<HolderGrown>| {
+        let parts = vec![PartGrown { name: "native heap".into(), sort: Sort::Native, bytes: 9 << 20 }];
+        let grown = Grown { seconds: 20.0, total: 9 << 20, parts, holders };
+        let looks = [look(40.0, 0, None), look(60.0, 0, Some(grown))];
+        let sample = |id, t| ProcSample { anon: 100 << 20, shmem: u64::from(t) << 20, ..ProcSample::empty(id) };
+        let report = made(&[process(0, Role::Trainer)], &looks, sample).report();
+        let found = leak(&report);
+        assert_eq!(found.kind, Some(Kind::Shmem));
+        assert!(
+            !found.evidence.iter().any(|said| said.contains("native heap") || said.contains("library")),
+            "{:?}",
+            found.evidence
+        );
+        (found.holder.as_ref().map(|held| held.name.clone()), found.cause.clone())
+    };
+    assert_eq!(run(vec![keeper("segments", "maps of files")]), (Some("segments".to_owned()), None), "told by its sort of memory");
+    assert_eq!(run(vec![keeper("segments", "")]), (None, None));
+    assert_eq!(run(vec![keeper("one", "maps of files"), keeper("other", "maps of files")]), (None, None), "it may be either");
+}
+
+#[test]
+fn what_multiplies_costs_what_each_of_them_takes() {
+    // The trainer loads 300 MiB within four seconds, and starts a process of 100 KiB in each second from then on: the set of processes
+    // is never the same at two ticks.
+    let mut analyser = Analyser::new();
+    common::start(0.0).iter().for_each(|event| analyser.push(event));
+    for t in 0..90_u32 {
+        let trainer = ProcSample { anon: u64::from(t.min(4)) * (75 << 20), ..ProcSample::empty(ProcId(0)) };
+        let started = 1..=t.saturating_sub(4);
+        if t > 4 {
+            let child = Process { start_s: f64::from(t), ..common::trainer(t - 4, 100 + t, 7, 0.0, None) };
+            analyser.push(&Event::Process(Process { role: Role::Other, ..child }));
+        }
+        let children = started.map(|id| ProcSample { anon: 100 << 10, ..ProcSample::empty(ProcId(id)) });
+        let procs = std::iter::once(trainer).chain(children).collect();
+        analyser.push(&Event::Tick(Tick { t_s: f64::from(t) + 0.1, procs, ..Tick::default() }));
+    }
+    let report = analyser.report();
+    let found = leak(&report);
+    assert_eq!(found.kind, Some(Kind::Processes));
+    let rate = found.growth.as_ref().expect("a rate").bytes_per_second;
+    assert!((80e3..125e3).contains(&rate), "{rate}: {found:?}");
+}
+
+#[test]
 fn of_a_role_that_grows_thinly_one_is_looked_into() {
     // Eight workers, 12 KiB a second each: none of them by itself is worth a verdict for minutes.
     let workers: Vec<Process> = (1..9).map(|id| process(id, Role::DataloaderWorker)).collect();

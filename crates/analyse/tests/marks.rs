@@ -11,12 +11,17 @@ const EPOCH_S: u32 = 5;
 
 /// A run of two minutes: pages and live bytes by the time, and which marks it has.
 fn run(pages: impl Fn(f64) -> f64, live: impl Fn(f64) -> f64, marked: bool) -> Report {
+    run_until(120, pages, live, marked)
+}
+
+/// The same, which takes steps until some second.
+fn run_until(last: u32, pages: impl Fn(f64) -> f64, live: impl Fn(f64) -> f64, marked: bool) -> Report {
     let mut analyser = Analyser::new();
     common::start(-100.0).iter().for_each(|event| analyser.push(event));
     let mut steps = 0;
     for t in 0..120_u32 {
         let t_s = f64::from(t);
-        if marked {
+        if marked && t < last {
             let facts = |live: f64| InnerFacts { heap_used: Some(live as u64), ..InnerFacts::default() };
             let mut say = |what, steps| {
                 analyser.push(&Event::Mark(Mark { t_s, id: ProcId(0), what, steps, facts: Some(facts(live(t_s))) }));
@@ -87,4 +92,16 @@ fn growth_without_live_memory_is_of_another_kind() {
     assert_eq!(leak.phase, None);
     assert_eq!(leak.kind, Some(Kind::Anonymous), "holes were not seen to grow");
     assert!(leak.evidence.iter().any(|text| text.contains("does not grow with it")), "{:?}", leak.evidence);
+}
+
+#[test]
+fn what_comes_after_the_last_step_does_not_end_growth() {
+    for last in [90, 110, 116] {
+        let until = |t_s: f64| in_training(t_s.min(f64::from(last)));
+        let verdict = |steps| run_until(steps, until, until, true).verdict;
+        assert!(matches!(verdict(last), Verdict::Leak | Verdict::LikelyLeak), "no steps after {last} s: {:?}", verdict(last));
+        // A few seconds are a pause like any other.
+        let ended = !matches!(verdict(120), Verdict::Leak | Verdict::LikelyLeak);
+        assert!(ended || last > 110, "it goes on without growth after {last} s");
+    }
 }

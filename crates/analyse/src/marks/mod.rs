@@ -64,6 +64,7 @@ pub struct Line {
     taken: u64,
     last_s: f64,
     first_step_s: Option<f64>,
+    last_step_s: Option<f64>,
     phases: Phases,
     table: Table,
     nodes: Nodes,
@@ -164,8 +165,9 @@ impl Marks {
 impl Line {
     fn push(&mut self, mark: &Mark) {
         let taken = mark.steps.max(self.taken);
-        if taken > self.taken && self.first_step_s.is_none() {
-            self.first_step_s = Some(mark.t_s);
+        if taken > self.taken {
+            self.first_step_s.get_or_insert(mark.t_s);
+            self.last_step_s = Some(mark.t_s);
         }
         self.taken = taken;
         self.last_s = self.last_s.max(mark.t_s);
@@ -248,6 +250,11 @@ impl Line {
     /// When its first step was told: what came before is set-up. Seconds.
     pub fn first_step_s(&self) -> Option<f64> {
         self.first_step_s
+    }
+
+    /// When its last step was told. Seconds.
+    pub fn last_step_s(&self) -> Option<f64> {
+        self.last_step_s
     }
 
     /// Steps that were taken by then, between the marks by their mean rate; 0 before the first mark.
