@@ -139,7 +139,12 @@ impl Live {
     }
 
     pub(crate) fn holds_tensors(&self) -> bool {
-        self.kind == Memory::Tensors || self.objects_named(&["Tensor", "Parameter"])
+        !self.is_of_model() && (self.kind == Memory::Tensors || self.objects_named(&["Tensor", "Parameter"]))
+    }
+
+    /// Whether it is a part of a model or of an optimizer that gets more: layers, parameters and their state.
+    pub(crate) fn is_of_model(&self) -> bool {
+        ["torch.nn.modules.container", "torch.optim"].iter().any(|module| self.owner.starts_with(module))
     }
 
     /// Whether one of the objects' types has one of these names, without its module.

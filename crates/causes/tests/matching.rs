@@ -28,8 +28,10 @@ fn kept() -> Live {
 fn the_cause_that_fits_best_comes_first() {
     let seen: Vec<(&str, Live)> = vec![
         ("LT101", Live { kind: Memory::Graph, grad_fn: true, statement: Some(Kind::Accumulated), ..Live::default() }),
+        ("LT102", Live { kind: Memory::Graph, grad_fn: true, statement: Some(Kind::Averaged), ..Live::default() }),
         ("LT103", Live { grad_fn: true, ..kept() }),
         ("LT104", Live { grad_fn: true, container: Some(Container::Dict), statement: Some(Kind::Item), ..kept() }),
+        ("LT105", Live { kind: Memory::Graph, grad_fn: true, statement: Some(Kind::Carried), ..Live::default() }),
         ("LT106", Live { kind: Memory::Graph, statement: Some(Kind::Retained), ..Live::default() }),
         ("LT108", Live { grad_fn: true, container: Some(Container::Deque), ..kept() }),
         ("LT201", Live { phase: Some(Phase::Validation), ..kept() }),

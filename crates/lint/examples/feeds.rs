@@ -28,6 +28,7 @@ fn main() {
     let grows = match kind.as_str() {
         "graph" => Grows::Graph,
         "value" => Grows::Value,
+        "places" => Grows::Places,
         kind => Grows::container(kind),
     };
     let mut entries: Vec<PathBuf> = arguments.map(PathBuf::from).collect();

@@ -6,7 +6,8 @@ use lowtide_model::{Class, Finding, Kind, Report};
 /// Fills in cause and fix of all growth.
 pub fn explain(report: &mut Report) {
     for finding in report.findings.iter_mut().filter(|finding| finding.grows()) {
-        if finding.cause.is_none() && finding.holder.is_none() {
+        // What shared memory is for says no holder of maps.
+        if finding.cause.is_none() && (finding.holder.is_none() || finding.kind == Some(Kind::Shmem)) {
             finding.cause = by_memory(finding);
         }
         let cause = finding.cause.as_deref().and_then(by_id);

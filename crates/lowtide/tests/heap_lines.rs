@@ -66,8 +66,27 @@ def batches():
         got.append(bytes(2000))  # <- got: culprit
 
 
+@functools.singledispatch
+def describe(item):
+    return 'unknown'
+
+
+BY_NAME, FILED = {}, []
+
+
+def named(function):
+    BY_NAME[function.__name__] = function
+    return function
+
+
+@named
+def filing(x):
+    FILED.append(x)  # <- FILED: culprit
+
+
 def main():
     trainer, keep, running, local, n = Trainer(), make(), batches(), [], 0
+    places = [None] * 1000000
     light, heavy, stop, threads = [], [], threading.Event(), []
     turns, rounds = [], 0
     print('ready', flush=True)
@@ -82,6 +101,9 @@ def main():
             local.append(bytes(2000))  # <- local: culprit
             SEEN.append(bytes(2000))  # <- SEEN: culprit
             store.file(n, bytes(2000))
+            BY_NAME['filing'](bytes(2000))
+            describe.register(type('T', (), {'data': bytes(2000)}), str)  # <- describe: culprit
+            places[n] = bytes(2000)  # <- places: bounded
             Cycle()
             light.append(float(n))  # <- light: unknown
         rounds += 1

@@ -36,10 +36,13 @@ if len(self.cache) > 1000:
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
-    let of_dict = live.statement == Some(Kind::Item) && live.container == Some(Container::Dict) && !live.has_graph();
+    let of_dict =
+        live.statement == Some(Kind::Item) && live.container == Some(Container::Dict) && !live.has_graph() && !live.is_of_model();
     match live.statement {
         // A decorator's cache says so itself.
         Some(Kind::Cache) if !live.in_class => Some(95),
+        // Of tensors in a dict, that of an encoder's cache is more than what is kept for logs.
+        _ if of_dict && live.owner_contains("cache") => Some(75),
         _ => of_dict.then_some(65),
     }
 }

@@ -40,7 +40,8 @@ const LOGGERS: &[&str] = &["log", "logs", "logger", "loggers", "logging", "wandb
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
-    let logs = LOGGERS.iter().any(|word| live.owner_has_word(word));
+    // Python's own loggers hand records on, which have what was logged as it is.
+    let logs = LOGGERS.iter().any(|word| live.owner_has_word(word)) || live.objects_named(&["LogRecord"]);
     match live.statement {
         Some(Kind::Call) if logs => Some(72),
         // Something keeps what it is given by a call: what sort of thing that is, its name does not tell.

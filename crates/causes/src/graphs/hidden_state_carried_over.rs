@@ -34,7 +34,7 @@ out, hidden = model(x, hidden)"#,
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
-    (live.kind == Memory::Graph && live.statement == Some(Kind::Accumulated)).then_some(70)
+    (live.kind == Memory::Graph && live.statement == Some(Kind::Carried)).then_some(90)
 }
 
 /// `out, hidden = model(x, hidden)` in a loop that takes a step of a training in each round, or goes over a loader, and nothing sets

@@ -36,7 +36,7 @@ pub(crate) const CAUSE: Cause = Cause {
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
-    (live.kind == Memory::Graph && live.statement == Some(Kind::Accumulated)).then_some(80)
+    (live.kind == Memory::Graph && live.statement == Some(Kind::Averaged)).then_some(90)
 }
 
 /// `ema = a * ema + b * x` where `x` has a graph; `ema.lerp(x, w)` too, and what changes a buffer in place.

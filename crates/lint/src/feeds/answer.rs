@@ -74,6 +74,10 @@ pub enum Kind {
     Cache,
     /// A value that carries its history: `total = total + loss`.
     Accumulated,
+    /// The same, where the last value is weighed: `avg = 0.9 * avg + 0.1 * loss`.
+    Averaged,
+    /// The same, where a model makes the next value of the last one: `out, state = model(x, state)`.
+    Carried,
     /// The graph is kept on purpose: `backward(retain_graph=True)`.
     Retained,
     /// Gradients are zeroed instead of dropped.

@@ -41,6 +41,12 @@ impl<'p> Bounds<'_, 'p> {
         })
     }
 
+    /// Where what has a fixed length is made: it has no more places than that.
+    pub fn length(&self) -> Option<Bound> {
+        let mut made = self.aliases.iter().flat_map(|alias| at(&self.ops.assigned, alias.at));
+        made.next().map(|op| Bound::Ceiling(self.site(op.file, op.offset)))
+    }
+
     /// `if len(xs) < 100:` around it.
     fn guarded(&self, file: FileId, scope: ScopeId, block: BlockId) -> Option<Bound> {
         let model = self.flow.models.of(file);
@@ -96,6 +102,8 @@ impl<'p> Bounds<'_, 'p> {
     /// What takes elements out again, where it runs again and again.
     fn emptied(&self, added: &Op<'p, Kind>) -> Option<Bound> {
         let mut maybe = None;
+        // Of a program that calls its functions by ways that the source does not show, what empties it is not shown to run either.
+        let is_shown = self.contexts.is_repeated(self.flow.models.of(added.file), added.file, added.scope, added.block);
         for op in self.aliases.iter().flat_map(|alias| self.losses(alias.at)) {
             let model = self.flow.models.of(op.file);
             // Where it is made is no emptying.
@@ -108,7 +116,8 @@ impl<'p> Bounds<'_, 'p> {
             let begins = op.container.is_some_and(Expr::is_subscript_expr)
                 && at(&self.ops.assigned, op.at).any(|assigned| assigned.offset == op.offset)
                 && (op.file, function) == (added.file, self.flow.models.of(added.file).function_of(added.scope));
-            if in_init || begins || own && all || !self.contexts.is_repeated(model, op.file, op.scope, op.block) {
+            let runs = !is_shown && function.is_some() || self.contexts.is_repeated(model, op.file, op.scope, op.block);
+            if in_init || begins || own && all || !runs {
                 continue;
             }
             let site = self.site(op.file, op.offset);

@@ -2,6 +2,7 @@
 
 use super::Phase;
 use super::ops::name_of;
+use crate::ask::last_name;
 use crate::model::{BlockId, BlockKind, Call, Expr, ExprCall, Model, ScopeId, ScopeKind};
 use crate::program::{FileId, Models};
 use crate::table::{HashMap, HashSet};
@@ -73,7 +74,9 @@ impl Contexts {
         }
     }
 
+    /// A library that has a function of the same name calls its own, and knows those of a program by their base classes alone.
     fn find_repeated(&mut self, models: &Models, calls: &Calls) {
+        let in_library = |file: FileId| models.program.in_library(file);
         let handed = handed_names(models);
         // By the name that they are called by.
         let mut functions: HashMap<&str, Vec<(FileId, ScopeId)>> = HashMap::default();
@@ -81,14 +84,21 @@ impl Contexts {
             for (scope, function) in model.functions() {
                 let parent = model.scope(scope).parent.unwrap_or(ScopeId::MODULE);
                 let name = function.name.as_str();
-                // Constructing a class calls its `__init__`.
-                let called = if name == "__init__" { model.scope(parent).name() } else { name };
+                // Constructing a class calls its `__init__`; a thread that is made runs once.
+                let runs = name == "run" && is_run_once(model, parent);
+                let called = if name == "__init__" || runs { model.scope(parent).name() } else { name };
                 functions.entry(called).or_default().push((file, scope));
-                let known = CALLED_BY_OTHERS.contains(&name) || handed.contains(name);
+                let is_handed = || handed.get(name).is_some_and(|by_program| *by_program || in_library(file));
+                let known = CALLED_BY_OTHERS.contains(&name) || is_handed();
                 let of_framework = || {
                     model.scope(parent).is_class()
                         && name != "__init__"
-                        && calls.get(called).into_iter().flatten().all(|site| site.by_super)
+                        && !runs
+                        && calls
+                            .get(called)
+                            .into_iter()
+                            .flatten()
+                            .all(|site| site.by_super || in_library(site.file) && !in_library(file))
                         && has_foreign_base(models, file, model, parent)
                 };
                 if known || of_framework() {
@@ -101,15 +111,15 @@ impl Contexts {
         }
         loop {
             let before = self.repeated.len();
-            functions.retain(|called, named| {
-                let hot = calls.get(called).into_iter().flatten().any(|site| {
+            for (called, named) in &mut functions {
+                let sites = || calls.get(called).into_iter().flatten();
+                let hot = |site: &&CallSite| {
                     site.loops > 0 || site.function.is_some_and(|function| self.repeated.contains(&(site.file, function)))
-                });
-                if hot {
-                    self.repeated.extend(named.iter());
-                }
-                !hot
-            });
+                };
+                let any = sites().any(|site| hot(&site));
+                let by_program = any && sites().any(|site| hot(&site) && !in_library(site.file));
+                self.repeated.extend(named.extract_if(.., |(file, _)| by_program || any && in_library(*file)));
+            }
             if self.repeated.len() == before {
                 return;
             }
@@ -175,7 +185,7 @@ fn calls_by_name<'p>(models: &Models<'p>) -> Calls<'p> {
     let mut calls: Calls = HashMap::default();
     for (file, model) in models.iter() {
         for Call { call, scope, block, .. } in &model.calls {
-            if let Some(name) = name_of(call).filter(|name| own.contains(name)) {
+            for name in name_of(call).into_iter().chain(target(call).and_then(last_name)).filter(|name| own.contains(name)) {
                 let function = model.function_of(*scope);
                 let loops = model.loops(*block);
                 let site = CallSite { file, scope: *scope, block: *block, function, loops, by_super: is_by_super(call) };
@@ -191,21 +201,34 @@ fn is_by_super(call: &ExprCall) -> bool {
     matches!(&*method.value, Expr::Call(of) if matches!(&*of.func, Expr::Name(name) if name.id.as_str() == "super"))
 }
 
-/// Names of functions that are given to somebody: callbacks, hooks, targets of threads.
-fn handed_names<'p>(models: &Models<'p>) -> HashSet<&'p str> {
-    let mut names = HashSet::default();
-    for (_, model) in models.iter() {
+/// Whether a class is a thread or a process of its own.
+fn is_run_once(model: &Model, class: ScopeId) -> bool {
+    let ScopeKind::Class(definition) = model.scope(class).kind else { return false };
+    let mut bases = definition.arguments.iter().flat_map(|arguments| &arguments.args);
+    bases.any(|base| matches!(last_name(base), Some("Thread" | "Process" | "Timer")))
+}
+
+/// Names of functions that are given to somebody, and whether the program itself does so: callbacks, hooks, targets of threads.
+fn handed_names<'p>(models: &Models<'p>) -> HashMap<&'p str, bool> {
+    let mut names = HashMap::default();
+    for (file, model) in models.iter() {
+        let by_program = !models.program.in_library(file);
         for call in &model.calls {
-            for value in crate::ask::given(call.call) {
-                match value {
-                    Expr::Name(name) => names.insert(name.id.as_str()),
-                    Expr::Attribute(attribute) => names.insert(attribute.attr.as_str()),
-                    _ => false,
-                };
+            let target = target(call.call);
+            for value in crate::ask::given(call.call).filter(|value| target.is_none_or(|target| !std::ptr::eq(target, *value))) {
+                if let Some(name) = last_name(value) {
+                    *names.entry(name).or_default() |= by_program;
+                }
             }
         }
     }
     names
+}
+
+/// What a thread or a process that is made runs: once, as often as such a one is made.
+fn target(call: &ExprCall) -> Option<&Expr> {
+    let target = call.arguments.keywords.iter().find(|keyword| keyword.arg.as_ref().is_some_and(|arg| arg.as_str() == "target"));
+    target.map(|target| &target.value)
 }
 
 /// Whether a class inherits from something outside the program, which may call its methods.

@@ -4,7 +4,7 @@ use ruff_python_ast::Number;
 
 use super::bounds::{Bounds, at, site};
 use super::context::Contexts;
-use super::holder::{Grows, Holder, Root};
+use super::holder::{ClassRef, Grows, Holder, Root};
 use super::ops::{Op, Ops, name_of};
 use super::target::Target;
 use super::{Answer, Bound, Certainty, Kind, MAX_STATEMENTS, Statement, graph, library, special};
@@ -58,7 +58,12 @@ impl<'f, 'p> Finder<'f, 'p> {
             Bounds { flow: self.flow, ops: &self.ops, contexts: &self.contexts, aliases: &aliases, local_of: target.local_of };
         let mut found = match holder.grows {
             Grows::Graph => graph::find(self, &aliases),
-            Grows::Value => self.assigned(&aliases, true),
+            // A longer one in its place each time says more than that there is another one.
+            Grows::Value => {
+                let mut longer = self.adding(holder, &aliases, Certainty::Traced, &bounds);
+                longer.retain(|each| each.statement.kind == Kind::Rebuilt);
+                if longer.is_empty() { self.assigned(&aliases, true) } else { longer }
+            }
             _ => Vec::new(),
         };
         if found.is_empty() {
@@ -71,6 +76,9 @@ impl<'f, 'p> Finder<'f, 'p> {
         }
         if let Some(object) = &target.library {
             library::reach(self, holder, object, &mut found);
+        }
+        if let Root::Module { name: module, .. } | Root::Class(ClassRef { module, .. }) = &holder.root {
+            library::called(self, module, &mut found);
         }
         if found.is_empty() {
             found = self.assigned(&aliases, false);
@@ -94,7 +102,7 @@ impl<'f, 'p> Finder<'f, 'p> {
                     continue;
                 }
                 let mut ranked = self.ranked(op, alias, certainty);
-                ranked.statement.bound = bounds.of(op);
+                ranked.statement.bound = bounds.of(op).or_else(|| bounds.length().filter(|_| holder.grows == Grows::Places));
                 found.push(ranked);
             }
         }

@@ -5,8 +5,9 @@ use ruff_python_ast::visitor::{Visitor, walk_expr};
 use super::find::{Finder, Ranked};
 use super::ops::{Op, name_of};
 use super::{Certainty, Kind};
+use crate::ask::given;
 use crate::flow::Alias;
-use crate::model::{Assign, Bound, Expr, Ranged, ScopeId};
+use crate::model::{Assign, Bound, Expr, Operator, Ranged, ScopeId};
 use crate::program::FileId;
 
 /// Intermediate variables that are looked through: `new = a * old + b; old = new`.
@@ -19,15 +20,15 @@ pub(super) fn find<'p>(finder: &Finder<'_, 'p>, aliases: &[Alias<'p>]) -> Vec<Ra
         for assign in &model.assigns {
             let places = finder.flow.places(file, assign.scope, assign.target);
             let Some(alias) = aliases.iter().find(|alias| places.contains(&alias.at)) else { continue };
-            let again = match assign.how {
-                Bound::Augmented(_) => !detaches(assign.value),
+            let what = match assign.how {
+                Bound::Augmented(_) => (!detaches(assign.value)).then_some(Kind::Accumulated),
                 Bound::Whole | Bound::Part => comes_from(finder, file, assign, aliases, MAX_HOPS),
-                Bound::Element | Bound::Entered => false,
+                Bound::Element | Bound::Entered => None,
             };
-            if again {
+            if let Some(what) = what {
                 let op = Op {
                     at: alias.at,
-                    what: Kind::Accumulated,
+                    what,
                     file,
                     scope: assign.scope,
                     block: assign.block,
@@ -42,27 +43,77 @@ pub(super) fn find<'p>(finder: &Finder<'_, 'p>, aliases: &[Alias<'p>]) -> Vec<Ra
     found
 }
 
-fn comes_from<'p>(finder: &Finder<'_, 'p>, file: FileId, assign: &Assign<'p>, aliases: &[Alias<'p>], hops: usize) -> bool {
+/// How a value is made from what the places had before; `None` where it is not. What is only handed on is made where it was computed:
+/// a value that a place is given is known by the place's name, too, and is not made from itself.
+fn comes_from<'p>(
+    finder: &Finder<'_, 'p>,
+    file: FileId,
+    assign: &Assign<'p>,
+    aliases: &[Alias<'p>],
+    hops: usize,
+) -> Option<Kind> {
     if detaches(assign.value) {
-        return false;
+        return None;
     }
     let mut mentions = Mentions { finder, file, scope: assign.scope, aliases, found: false, others: Vec::new() };
-    mentions.visit_expr(assign.value);
+    match assign.value {
+        Expr::Name(_) => mentions.others.push(assign.value),
+        Expr::Attribute(_) | Expr::Subscript(_) => {}
+        value => mentions.visit_expr(value),
+    }
     if mentions.found {
-        return true;
+        return Some(made(assign.value, &|part| finder.reads(file, assign.scope, aliases, part)));
     }
     let others = mentions.others;
-    hops > 0
-        && others.iter().any(|other| {
-            let places = finder.flow.places(file, assign.scope, other);
-            let before = finder.flow.models.of(file).assigns.iter().filter(|each| {
-                each.scope == assign.scope
-                    && matches!(each.how, Bound::Whole | Bound::Part)
-                    && each.target.range() != assign.target.range()
-                    && finder.flow.places(file, each.scope, each.target).iter().any(|at| places.contains(at))
-            });
-            before.take(8).any(|each| comes_from(finder, file, each, aliases, hops - 1))
-        })
+    if hops == 0 {
+        return None;
+    }
+    others.iter().find_map(|other| {
+        let places = finder.flow.places(file, assign.scope, other);
+        let before = finder.flow.models.of(file).assigns.iter().filter(|each| {
+            each.scope == assign.scope
+                && matches!(each.how, Bound::Whole | Bound::Part)
+                && each.target.range() != assign.target.range()
+                && finder.flow.places(file, each.scope, each.target).iter().any(|at| places.contains(at))
+        });
+        before.take(8).find_map(|each| comes_from(finder, file, each, aliases, hops - 1))
+    })
+}
+
+impl<'p> Finder<'_, 'p> {
+    /// Whether a part of an expression reads one of the places, outside of what detaches it.
+    fn reads(&self, file: FileId, scope: ScopeId, aliases: &[Alias<'p>], part: &'p Expr) -> bool {
+        let mut mentions = Mentions { finder: self, file, scope, aliases, found: false, others: Vec::new() };
+        mentions.visit_expr(part);
+        mentions.found
+    }
+}
+
+/// Functions and methods that only reckon with what they are given.
+const ARITHMETIC: &[&str] = &["add", "cat", "concat", "mean", "mul", "stack", "sub", "sum", "vstack", "where"];
+
+/// What is made of the last value: a sum, an average, or what a model makes of it.
+fn made<'p>(value: &'p Expr, reads: &dyn Fn(&'p Expr) -> bool) -> Kind {
+    let scaled = |part: &'p Expr| match part {
+        Expr::BinOp(product) => matches!(product.op, Operator::Mult | Operator::Div) && reads(part),
+        _ => false,
+    };
+    match value {
+        Expr::BinOp(sum) if matches!(sum.op, Operator::Add | Operator::Sub) => {
+            if scaled(&sum.left) || scaled(&sum.right) {
+                Kind::Averaged
+            } else {
+                Kind::Accumulated
+            }
+        }
+        Expr::Call(call) => match name_of(call) {
+            Some("lerp" | "lerp_") => Kind::Averaged,
+            Some(name) if ARITHMETIC.contains(&name.trim_end_matches('_')) => Kind::Accumulated,
+            _ if given(call).into_iter().any(reads) => Kind::Carried,
+            _ => Kind::Accumulated,
+        },
+        _ => Kind::Accumulated,
+    }
 }
 
 /// Whether a value leaves its graph behind.

@@ -114,6 +114,8 @@ pub enum Grows {
         /// Its class, where it is one of the program's own.
         class: Option<ClassRef>,
     },
+    /// Places of something of a fixed length are taken, one after another: an array of objects, `[None] * n`.
+    Places,
     /// A tensor drags a longer and longer autograd graph along.
     Graph,
     /// The gradients of a model's parameters stay allocated.

@@ -71,9 +71,44 @@ pub(super) fn reach<'p>(finder: &Finder<'_, 'p>, holder: &Holder, object: &Libra
         *found = calls;
         return;
     }
+    lead(found, &calls);
+}
+
+/// Adds the user's calls to statements of a library that nothing else of the program leads to: calls of its functions by name, and
+/// what makes objects that a class of it keeps all of (`weakref.finalize(model, clean_up)`).
+pub(super) fn called(finder: &Finder, module: &str, found: &mut [Ranked]) {
+    if found.is_empty() || found.iter().any(|each| !each.statement.library || !each.statement.via.is_empty()) {
+        return;
+    }
+    let name = |each: &Ranked| {
+        let function = each.statement.function.as_deref()?;
+        match (&each.statement.class, function.rsplit('.').next()?) {
+            (Some(class), "__init__" | "__new__") => class.rsplit('.').next().map(str::to_owned),
+            (Some(_), _) => None,
+            (None, function) => Some(function.to_owned()),
+        }
+    };
+    let mut names: HashSet<String> = found.iter().filter_map(name).collect();
+    add_callers(finder, &mut names);
+    let first = |path: &str| path.split('.').next().map(str::to_owned);
+    let mut calls = Vec::new();
+    for (file, model) in finder.flow.models.iter().filter(|(file, _)| is_users(finder.flow, *file)) {
+        for call in &model.calls {
+            let is_its = name_of(call.call).is_some_and(|name| names.contains(name))
+                && model.full_name(call.scope, &call.call.func).is_some_and(|full| first(&full) == first(module));
+            if is_its {
+                calls.push(described(finder, call, file, At { place: Place::Unknown(""), depth: 0 }));
+            }
+        }
+    }
+    lead(found, &calls);
+}
+
+/// Says of a library's statements which calls of the user's lead there.
+fn lead(found: &mut [Ranked], calls: &[Ranked]) {
     let sites: Vec<_> = calls.iter().map(|call| call.statement.site.clone()).collect();
     for each in found.iter_mut().filter(|each| each.statement.library) {
-        each.statement.via = sites.clone();
+        each.statement.via.clone_from(&sites);
         each.statement.repeated |= calls.iter().any(|call| call.statement.repeated);
     }
 }

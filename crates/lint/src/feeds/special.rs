@@ -19,11 +19,14 @@ pub(super) fn find(finder: &Finder, holder: &Holder) -> Option<Result<Vec<Ranked
         (Root::LruCache(function), _) => Some(cached(finder, function)),
         (Root::Garbage, _) => Some(Ok(collector(finder))),
         (_, Grows::Gradients) => Some(Ok(zeroed(finder))),
+        (Root::Module { file, .. }, _) if holder.path.first() == Some(&Step::Name(WARNED.to_owned())) => {
+            Some(Ok(warned(finder, file.as_deref())))
+        }
         // A class without instances may be known as its module's variable only.
         (Root::Class(ClassRef { module, .. }) | Root::Module { name: module, .. }, _) if module.ends_with(PYPLOTS) => {
             Some(Ok(figures(finder)))
         }
-        _ => hooks(finder, holder).map(Ok),
+        _ => hooks(finder, holder).or_else(|| parameters(finder, holder)).map(Ok),
     }
 }
 
@@ -97,6 +100,20 @@ fn argument<'e>(call: &'e ExprCall, name: &str) -> Option<&'e Expr> {
         .map(|keyword| &keyword.value)
 }
 
+/// The variable in which `warnings` keeps, for a module, every text that it was warned of there.
+const WARNED: &str = "__warningregistry__";
+
+/// The calls that warn in a file.
+fn warned(finder: &Finder, wanted: Option<&std::path::Path>) -> Vec<Ranked> {
+    let mut found = Vec::new();
+    for (file, model) in finder.flow.models.iter().filter(|(_, model)| Some(model.source.path()) == wanted) {
+        let warns = |call: &&Call| model.full_name(call.scope, &call.call.func).is_some_and(|name| name == "warnings.warn");
+        let calls = model.calls.iter().filter(warns);
+        found.extend(calls.map(|call| statement(finder, Kind::Item, file, call.scope, call.block, call.call.start())));
+    }
+    found
+}
+
 /// The module in which pyplot keeps its figures.
 const PYPLOTS: &str = "matplotlib._pylab_helpers";
 /// Functions of pyplot that make a figure, which pyplot keeps until it is closed.
@@ -163,6 +180,29 @@ fn hooks(finder: &Finder, holder: &Holder) -> Option<Vec<Ranked>> {
         }
     }
     Some(found)
+}
+
+/// The state of one of torch's optimizers has an entry for each parameter that it was given, made when it first takes a step: the
+/// calls that give it more of them.
+fn parameters(finder: &Finder, holder: &Holder) -> Option<Vec<Ranked>> {
+    let at = holder.path.iter().rposition(|step| *step != Step::Item)?;
+    let Step::Attribute { name, owner: Some(owner) } = &holder.path[at] else { return None };
+    if name != "state" || !owner.module.starts_with("torch.optim") {
+        return None;
+    }
+    let seeds = Target::of(finder.flow, &holder.before(at)).map(|target| target.seeds).unwrap_or_default();
+    let aliases = finder.flow.aliases(&seeds, true);
+    let mut found = Vec::new();
+    for (file, model) in finder.flow.models.iter().filter(|(file, _)| super::find::is_users(finder.flow, *file)) {
+        for call in &model.calls {
+            let Expr::Attribute(method) = &*call.call.func else { continue };
+            let places = finder.flow.places(file, call.scope, &method.value);
+            if method.attr.as_str() == "add_param_group" && aliases.iter().any(|alias| places.contains(&alias.at)) {
+                found.push(statement(finder, Kind::Item, file, call.scope, call.block, call.call.start()));
+            }
+        }
+    }
+    (!found.is_empty()).then_some(found)
 }
 
 /// Whether the handle that a registration gives is removed again.

@@ -132,6 +132,23 @@ fn every_holder_gets_exactly_its_lines() {
 }
 
 #[test]
+fn what_a_library_keeps_itself_leads_to_the_call_of_the_program() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/feeds/corpus/library_functions.py");
+    let case = read(&path);
+    let files = InMemory(case.files);
+    let asked = |name: &str| holder(&case.questions.iter().find(|(asked, _)| asked == name).expect("a question").1);
+    let holders = ["finalizers", "known", "unknown"].map(asked);
+    let answers = feeds(&files, &[Path::new(APP).join("train.py")], &[], &holders);
+    let via = |at: usize| {
+        let [statement] = &answers[at].statements[..] else { panic!("{:?}", answers[at]) };
+        (statement.via.iter().map(|site| site.text.as_str()).collect::<Vec<_>>(), statement.repeated)
+    };
+    assert_eq!(via(0), (vec!["weakkeep.finalize(model, print, step)"], true));
+    assert_eq!(via(1), (vec!["f.file(step, model)"], true));
+    assert_eq!(via(2), (Vec::new(), false), "nobody calls that");
+}
+
+#[test]
 fn what_a_framework_calls_runs_again_and_again_though_it_hands_on() {
     const METHOD: &str = "
 from framework import Trainer

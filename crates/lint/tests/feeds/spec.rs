@@ -6,7 +6,7 @@
 //!     instance:train.py:Trainer .losses            an attribute, however the instance is kept alive
 //!     module:train.py t .log@logger.py:Logger      an attribute whose owner's class is known
 //!
-//! and after `=` what grows: a type, `graph`, `gradients`, `value`, or `kind@file:Class` for a class that is a container.
+//! and after `=` what grows: a type, `graph`, `gradients`, `value`, `places`, or `kind@file:Class` for a class that is a container.
 
 use std::path::Path;
 
@@ -70,6 +70,7 @@ fn grows(text: &str, folder: &Path) -> Grows {
             "graph" => Grows::Graph,
             "gradients" => Grows::Gradients,
             "value" => Grows::Value,
+            "places" => Grows::Places,
             kind => Grows::container(kind),
         },
     }
@@ -85,5 +86,7 @@ fn class(file: &str, name: &str, folder: &Path) -> ClassRef {
 }
 
 fn module_name(file: &str) -> String {
+    let folders = ["lib/python3.11/", "site-packages/"];
+    let file = folders.iter().fold(file, |file, folder| file.strip_prefix(folder).unwrap_or(file));
     file.trim_end_matches(".py").trim_end_matches("/__init__").replace('/', ".")
 }

@@ -1,6 +1,7 @@
 //! From what is known of a culprit to its cause in the catalogue.
 
 use lowtide_causes::{self as causes, Cause, Class, Container, Live, Memory, RootKind, matching};
+use lowtide_lint::feeds::Kind;
 use lowtide_model::{ObjectGrown, Role};
 use lowtide_pyheap::{Place, StepName};
 
@@ -36,8 +37,9 @@ fn live(culprit: &Culprit, seen: &Seen) -> Live {
     let (growth, statement, objects) = (&culprit.holder, culprit.site.as_ref(), seen.objects);
     let tensors = objects.first().is_some_and(|object| !object.device.is_empty());
     let graph = objects.iter().any(|object| object.grad_fn);
-    // A tensor that grows by its history alone: no container has more in it.
-    let chain = growth.len.is_none() && growth.kind.ends_with("Tensor");
+    // A tensor that grows by its history alone: no container has more in it, and it does not get longer itself.
+    let longer = statement.is_some_and(|statement| statement.kind == Kind::Rebuilt);
+    let chain = growth.len.is_none() && growth.kind.ends_with("Tensor") && !longer;
     Live {
         kind: match culprit.opens {
             Some("threads") => Memory::Threads,
@@ -120,7 +122,7 @@ fn owner(culprit: &Culprit) -> String {
 #[cfg(test)]
 mod tests {
     use lowtide_causes::{all, by_id};
-    use lowtide_lint::feeds::{Certainty, Kind, Phase, Site, Statement};
+    use lowtide_lint::feeds::{Certainty, Phase, Site, Statement};
     use lowtide_pyheap::{HolderGrowth, ObjectId, Path, Step};
 
     use super::*;
@@ -253,12 +255,9 @@ mod tests {
     }
 
     /// Causes with a signature that no holder shows: of memory that nobody in Python holds, of growth that ends or comes back,
-    /// of processes by their role. What a tensor's history is for no heap tells: two of three that look the same. What a
-    /// validation keeps with its graph is named by what keeps it.
-    const NOT_BY_A_HOLDER: &[&str] = &[
-        "LT102", "LT105", "LT206", "LT208", "LT310", "LT401", "LT402", "LT405", "LT501", "LT505", "LT507", "LT603", "LT604",
-        "LT703",
-    ];
+    /// of processes by their role. What a validation keeps with its graph is named by what keeps it.
+    const NOT_BY_A_HOLDER: &[&str] =
+        &["LT206", "LT208", "LT310", "LT401", "LT402", "LT405", "LT501", "LT505", "LT507", "LT603", "LT604", "LT703"];
 
     #[test]
     fn what_the_evidence_proves_comes_before_what_any_container_shows() {
@@ -266,6 +265,8 @@ mod tests {
         let (cpu, gpu) = ("cpu", "cuda:0");
         let cases: Vec<(&str, Made)> = vec![
             ("LT101", made().chain().tensors(cpu, true).by(Kind::Accumulated)),
+            ("LT102", made().chain().tensors(cpu, true).by(Kind::Averaged)),
+            ("LT105", made().chain().tensors(cpu, true).by(Kind::Carried)),
             ("LT103", made().tensors(cpu, true)),
             ("LT103", made().tensors(gpu, true)),
             ("LT103", made().of("dict").of("str").tensors(cpu, true)),
@@ -278,6 +279,7 @@ mod tests {
             ("LT201", made().of("numpy.ndarray").in_validation()),
             ("LT202", made().tensors(cpu, false)),
             ("LT202", made().tensors(gpu, false)),
+            ("LT202", made().chain().tensors(cpu, false).by(Kind::Rebuilt)),
             ("LT203", made().tensors(cpu, false).each(&["collections.OrderedDict", "torch.Tensor"])),
             ("LT203", made().tensors(cpu, false).each(&["torch.nn.parameter.Parameter"]).in_validation()),
             ("LT204", made().tensors(cpu, false).views()),
@@ -285,8 +287,24 @@ mod tests {
             ("LT207", made().of("bytearray").each(&["ValueError", "traceback", "frame"])),
             ("LT207", made().tensors(cpu, true).each(&["torch.OutOfMemoryError", "traceback"])),
             ("LT301", made().of("bytes")),
+            (
+                "LT301",
+                made()
+                    .tensors(cpu, false)
+                    .each(&["torch.nn.parameter.Parameter"])
+                    .held_as("dict", "torch.nn.modules.container.ModuleList"),
+            ),
+            (
+                "LT301",
+                made()
+                    .tensors(cpu, false)
+                    .each(&["torch.nn.parameter.Parameter"])
+                    .held_as("defaultdict", "torch.optim.adam.Adam")
+                    .by(Kind::Item),
+            ),
             ("LT301", made().of("dict").of("Catalog").held_as("list", "Catalog")),
             ("LT302", made().of("dict").held_as("list", "RunLogger")),
+            ("LT302", made().tensors(cpu, false).each(&["logging.LogRecord"]).held_as("list", "Buffer")),
             ("LT302", made().tensors(cpu, false).held_as("list", "wandb_log")),
             ("LT302", made().of("dict").held_as("Run", "wandb").chain().held_as("Run", "wandb").by(Kind::Call)),
             ("LT304", made().of("function").each(&["function"]).held_as("collections.OrderedDict", "Linear").by(Kind::Hook)),
@@ -295,6 +313,7 @@ mod tests {
             ("LT306", made().of("bytes").held_as("dict", "functools._lru_cache_wrapper").by(Kind::Cache).in_class()),
             ("LT307", made().of("bytes").held_as("dict", "functools._lru_cache_wrapper").by(Kind::Cache)),
             ("LT307", made().of("list").of("int").held_as("dict", "Tokenizer").by(Kind::Item)),
+            ("LT307", made().tensors(cpu, false).held_as("dict", "CachedCollate").by(Kind::Item)),
             ("LT308", made().of("bytes").way(None, of_default)),
             (
                 "LT309",

@@ -12,7 +12,7 @@ use lowtide_lint::feeds::{ClassRef, FunctionRef, Grows, Holder, Root, Step};
 use lowtide_lint::program::is_library;
 use lowtide_pyheap::memory::Memory;
 use lowtide_pyheap::types::{Kind, Type, flags};
-use lowtide_pyheap::{Census, Function, HolderGrowth, ObjectId, Path, Place, StepName};
+use lowtide_pyheap::{Census, Function, HolderGrowth, Module, ObjectId, Path, Place, StepName};
 
 use super::Sources;
 
@@ -41,11 +41,14 @@ impl<'a> Facts<'a> {
             entries: Vec::new(),
             search: census.search_path().iter().filter_map(|folder| sources.path(folder)).collect(),
         };
-        for module in census.modules() {
+        let modules = census.modules();
+        let ours = ours(sources, &modules);
+        for module in modules {
             let file = module.file.as_deref().and_then(|file| source(sources, &module.name, file));
             if let Some(file) = &file {
                 facts.files.entry(module.name.clone()).or_insert_with(|| file.clone());
-                if !is_library(file) && !facts.entries.contains(file) {
+                let is_ours = ours.iter().any(|folder| file.starts_with(folder));
+                if !is_library(file) && !is_ours && !facts.entries.contains(file) {
                     facts.entries.push(file.clone());
                 }
             }
@@ -102,9 +105,25 @@ impl<'a> Facts<'a> {
         if more {
             return Grows::Container { kind: grown.kind.clone(), class: self.class_of(grown.id) };
         }
+        let of_places = matches!(self.census.kind(grown.id).map(|kind| kind.kind), Some(Kind::List | Kind::Ndarray));
+        if of_places && grown.count.is_some_and(|count| count > 0) {
+            return Grows::Places;
+        }
         let objects = self.census.objects();
         if self.graphs.contains(&objects.address(grown.id)) { Grows::Graph } else { Grows::Value }
     }
+}
+
+/// The folders of what `run` puts into a process, and of the package that programs may import: no part of the program, whose functions are
+/// called by nobody there.
+fn ours(sources: &Sources, modules: &[Module]) -> Vec<PathBuf> {
+    let packages = modules.iter().filter_map(|module| match module.name.as_str() {
+        // Beside it lies the `sitecustomize` that starts it.
+        "_lowtide" => Some((module.file.as_deref()?, 2)),
+        "lowtide" => Some((module.file.as_deref()?, 1)),
+        _ => None,
+    });
+    packages.filter_map(|(file, up)| sources.path(file)?.ancestors().nth(up).map(PathBuf::from)).collect()
 }
 
 /// The source file of a module. A program may have any name; a module of another ending (`.so`) is no source.
@@ -123,7 +142,8 @@ type At = Option<(Root, Vec<Step>)>;
 pub fn holder(facts: &Facts, grown: &HolderGrowth) -> Result<Holder, String> {
     let mut at = root(facts, &grown.path.root);
     let mut before = None;
-    for step in &grown.path.steps {
+    let (steps, around) = without_insides(facts, &grown.path.steps);
+    for step in steps {
         at = match begins(facts, before, &step.name) {
             Some(new) => Some(new),
             None => goes_on(facts, at, before.map(|(id, _)| id), step),
@@ -131,12 +151,33 @@ pub fn holder(facts: &Facts, grown: &HolderGrowth) -> Result<Holder, String> {
         before = Some((step.id, step.function.as_ref()));
     }
     let (root, path) = at.ok_or("nothing that has a name in the source leads to it")?;
-    let key = grown.path.steps.last().and_then(|step| match &step.name {
+    let key = steps.last().and_then(|step| match &step.name {
         StepName::Key(key) => Some(key.clone()),
         _ => None,
     });
-    let through = grown.path.steps.iter().filter_map(|step| facts.class_of(step.id)).collect();
-    Ok(Holder { key, through, ..Holder::new(root, path, facts.grows(grown)) })
+    let through = steps.iter().filter_map(|step| facts.class_of(step.id)).collect();
+    let grows = around.map_or_else(|| facts.grows(grown), |kind| Grows::Container { kind, class: None });
+    Ok(Holder { key, through, ..Holder::new(root, path, grows) })
+}
+
+/// The way without what an object keeps inside of it that no program names, and then that object's type: the list in an
+/// `io.StringIO`, the dict in a `ModuleList`. Whoever adds to the object adds to that.
+fn without_insides<'p>(facts: &Facts, steps: &'p [lowtide_pyheap::Step]) -> (&'p [lowtide_pyheap::Step], Option<String>) {
+    let [before @ .., last] = steps else { return (steps, None) };
+    let outer = before.last().filter(|outer| {
+        let Some(class) = facts.census.kind(outer.id) else { return false };
+        match &last.name {
+            StepName::Item => class.kind == Kind::Other && facts.class_of(outer.id).is_none(),
+            StepName::Attribute(name) => {
+                IN_MODULES.contains(&name.as_str()) && class.module.starts_with("torch.nn.modules.container")
+            }
+            _ => false,
+        }
+    });
+    match outer {
+        Some(outer) => (before, Some(outer.kind.clone())),
+        None => (steps, None),
+    }
 }
 
 fn root(facts: &Facts, place: &Place) -> At {
@@ -216,11 +257,14 @@ fn goes_on(facts: &Facts, at: At, before: Option<ObjectId>, step: &lowtide_pyhea
     }
 }
 
+/// Where torch's modules keep their parts.
+const IN_MODULES: [&str; 3] = ["_modules", "_parameters", "_buffers"];
+
 /// The attribute that an entry of a torch module's own dicts is in the source: `model._modules['head']` is written
 /// `model.head` (`torch.nn.Module.__getattr__`).
 fn module_attribute(path: &[Step], key: &str) -> Option<String> {
     let Some(Step::Attribute { name, .. }) = path.last() else { return None };
-    let name = ["_modules", "_parameters", "_buffers"].contains(&name.as_str()).then(|| key.trim_matches('\''))?;
+    let name = IN_MODULES.contains(&name.as_str()).then(|| key.trim_matches('\''))?;
     let begins = name.starts_with(|letter: char| letter.is_alphabetic() || letter == '_');
     (begins && name.chars().all(|letter| letter.is_alphanumeric() || letter == '_')).then(|| name.to_owned())
 }

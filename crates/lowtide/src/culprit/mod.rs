@@ -140,7 +140,8 @@ fn standing(holder: &HolderGrowth, opens: bool, statements: &[Statement], reason
     if first.library && first.via.is_empty() {
         return Standing::Unknown("it is a library's own, and no line of the program leads there".to_owned());
     }
-    if !first.repeated && !matches!(first.kind, Kind::CollectorOff | Kind::Cache) {
+    let more = holder.len.map_or(0, |(before, now)| now.saturating_sub(before));
+    if !first.repeated && !matches!(first.kind, Kind::CollectorOff | Kind::Cache) && !ran_again(statements, more) {
         return Standing::Unknown("the line that adds to it does not run again and again, as far as the source shows".to_owned());
     }
     if first.kind == Kind::Assigned {
@@ -148,7 +149,6 @@ fn standing(holder: &HolderGrowth, opens: bool, statements: &[Statement], reason
             "it is given a new one each time; that these grow for ever is not to be seen in the source".to_owned(),
         );
     }
-    let more = holder.len.map_or(0, |(before, now)| now.saturating_sub(before));
     let heavy = more > 0 && (opens || holder.bytes / i64::try_from(more).unwrap_or(i64::MAX) >= HEAVY);
     if holder.bytes < WORTH && !heavy {
         return Standing::Unknown("it grew by too little to matter; looks that are further apart tell more".to_owned());
@@ -159,6 +159,15 @@ fn standing(holder: &HolderGrowth, opens: bool, statements: &[Statement], reason
     }
     let maybe = first.bound.is_some() || first.certainty == Certainty::ByName;
     if maybe { Standing::Suspect } else { Standing::Culprit }
+}
+
+/// Whether the run itself shows that a line runs again and again, whoever calls it: no other adds to what got several more, and it
+/// adds one at a time.
+fn ran_again(statements: &[Statement], more: u64) -> bool {
+    match statements {
+        [only] => more > 1 && matches!(only.kind, Kind::Add | Kind::Item) && only.certainty == Certainty::Traced && !only.library,
+        _ => false,
+    }
 }
 
 /// Whether a line runs again and again, and what it adds stays.

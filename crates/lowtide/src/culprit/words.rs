@@ -43,7 +43,7 @@ fn adds(statement: &Statement) -> &'static str {
         Kind::Rebuilt => "puts a longer one in its place each time",
         Kind::Hook => "registers one more each time",
         Kind::Cache => "keeps the result of every call with new arguments",
-        Kind::Accumulated => "keeps the autograd graph of all that it was computed from before",
+        Kind::Accumulated | Kind::Averaged | Kind::Carried => "keeps the autograd graph of all that it was computed from before",
         Kind::Retained => "keeps the autograd graph on purpose",
         Kind::Zeroed => "keeps gradients allocated, filled with zeros",
         Kind::CollectorOff => "switches the collector off or makes it rare, so that cycles stay",

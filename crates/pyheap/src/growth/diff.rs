@@ -9,7 +9,7 @@ use super::held::Held;
 use super::summary::Local;
 use crate::census::Census;
 use crate::paths::{Path, Place};
-use crate::walk::{ObjectId, Parent};
+use crate::walk::{ObjectId, Parent, Root};
 use std::collections::HashMap;
 
 /// Objects that something grew below are looked for so many references up.
@@ -210,6 +210,7 @@ impl Census {
                 }
             }
         }
+        self.with_threads(before, held, &mut holders);
         holders.extend(self.grown_locals(before, held));
         holders.extend(self.grown_garbage(before, held));
         holders.sort_by_key(|holder| (std::cmp::Reverse(holder.bytes), holder.id));
@@ -258,6 +259,35 @@ impl Census {
             if bytes >= WORTH { self.holder(id, None, None, bytes, 1) } else { None }
         };
         self.locals(held).into_iter().filter_map(grown).collect()
+    }
+
+    /// What new threads have in their variables is let go of with the threads: it is counted to what keeps more of them than before.
+    fn with_threads(&self, before: &Summary, held: &Held, holders: &mut [HolderGrowth]) {
+        if before.threads.is_empty() {
+            return;
+        }
+        let (objects, threads) = (self.objects(), self.threads());
+        let is_new =
+            |thread: u32| threads.get(thread as usize).is_some_and(|address| before.threads.binary_search(address).is_err());
+        let of_new = |id: &ObjectId| match objects.parent(*id) {
+            Parent::Root(root) => match self.roots().get(root as usize) {
+                Some(Root::Frame { thread, .. } | Root::Thread { thread }) => is_new(*thread),
+                _ => false,
+            },
+            Parent::Object(_) => false,
+        };
+        let bytes = objects.ids().filter(of_new).map(|id| held.bytes(id)).fold(0, u64::saturating_add);
+        if bytes == 0 {
+            return;
+        }
+        let keeps = |holder: &&mut HolderGrowth| {
+            holder.len.is_some_and(|(before, now)| now > before) && self.opens(holder.id) == Some("threads")
+        };
+        // Python itself keeps all threads that run, too.
+        let of_python = |holder: &HolderGrowth| matches!(&holder.path.root, Place::Module { name, .. } if name == "threading");
+        if let Some(holder) = holders.iter_mut().filter(keeps).min_by_key(|holder| of_python(holder)) {
+            holder.bytes = holder.bytes.saturating_add_unsigned(bytes);
+        }
     }
 
     fn holder(

@@ -31,8 +31,8 @@ pub struct Node {
 /// What a local variable of a running function holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Local {
-    /// The thread, by its position.
-    pub thread: u32,
+    /// The thread, by where its state is: positions change as threads come and go.
+    pub thread: u64,
     /// The function's code.
     pub code: u64,
     /// The variable, by its position.
@@ -45,7 +45,7 @@ pub struct Local {
 
 impl Local {
     /// What is the same at another look; that of functions that call themselves is not told apart.
-    pub(super) fn key(&self) -> (u32, u64, u32) {
+    pub(super) fn key(&self) -> (u64, u64, u32) {
         (self.thread, self.code, self.position)
     }
 }
@@ -63,6 +63,9 @@ pub struct Summary {
     pub locals: Vec<Local>,
     /// Number and bytes of what is held by nothing but itself: cycles that wait for the collector.
     pub garbage: (u64, u64),
+    /// The threads that ran Python, by where their states are; sorted. None are known of a look that was kept by an older lowtide.
+    #[serde(default)]
+    pub threads: Vec<u64>,
 }
 
 impl Summary {
@@ -85,16 +88,25 @@ impl Census {
         }
     }
 
+    /// Where the states of all threads are, by their positions.
+    pub(super) fn threads(&self) -> Vec<u64> {
+        let interpreters = &self.python().interpreters;
+        interpreters.iter().flat_map(|interpreter| &interpreter.threads).map(|thread| thread.address).collect()
+    }
+
     /// What local variables hold that nothing of a better rank leads to; each variable once, in the order of their keys.
     pub(super) fn locals(&self, held: &Held) -> Vec<(Local, ObjectId)> {
-        let objects = self.objects();
+        let (objects, threads) = (self.objects(), self.threads());
         let local = |id: ObjectId| {
             let Parent::Root(root) = objects.parent(id) else { return None };
             let Some(Root::Frame { thread, frame, label: Label::Local(position) }) = self.roots().get(root as usize) else {
                 return None;
             };
             let (address, bytes) = (objects.address(id), held.bytes(id));
-            Some((Local { thread: *thread, code: frame.code, position: *position, address, bytes }, id))
+            Some((
+                Local { thread: threads.get(*thread as usize).copied()?, code: frame.code, position: *position, address, bytes },
+                id,
+            ))
         };
         let mut locals: Vec<(Local, ObjectId)> = objects.ids().filter_map(local).collect();
         locals.sort_by_key(|(local, id)| (local.key(), *id));
@@ -147,6 +159,11 @@ impl Census {
             nodes,
             locals: self.locals(held).into_iter().map(|(local, _)| local).collect(),
             garbage: (garbage.count, garbage.bytes),
+            threads: {
+                let mut threads = self.threads();
+                threads.sort_unstable();
+                threads
+            },
         }
     }
 }

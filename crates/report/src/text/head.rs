@@ -138,8 +138,14 @@ fn held(page: &mut Page, leak: &Finding) {
     let items = holder
         .length
         .map_or(String::new(), |[before, now]| format!(", {before} to {now} items in {}", words::span(holder.seconds)));
-    let begins = holder.path.first().map_or(String::new(), |root| format!("  <-  {root}"));
-    page.labelled("held", &format!("{} ({}{items}){begins}", cut(&holder.name, 80), holder.kind));
+    match holder.path.as_slice() {
+        // What nothing holds begins nowhere, and is of no type.
+        [root] if *root == holder.name => page.labelled("held", root),
+        path => {
+            let begins = path.first().map_or(String::new(), |root| format!("  <-  {root}"));
+            page.labelled("held", &format!("{} ({}{items}){begins}", cut(&holder.name, 80), holder.kind));
+        }
+    }
     if !holder.also.is_empty() {
         let others: Vec<String> = holder.also.iter().map(|other| cut(other, 80)).collect();
         let (verb, all) = if others.len() == 1 { ("holds", "both") } else { ("hold", "all") };

@@ -119,7 +119,9 @@ pub fn times(count: u64) -> String {
 pub fn object(object: &ObjectGrown) -> String {
     let mut text = format!("{:+} {}", object.count_delta, object.kind);
     if !object.device.is_empty() {
-        text.push_str(&format!(" {} {:?} {}", object.dtype, object.shape, object.device));
+        // Where they have different ones, none is told: `[]` would be a number.
+        let shape = if object.shape.is_empty() { String::new() } else { format!(" {:?}", object.shape) };
+        text.push_str(&format!(" {}{shape} {}", object.dtype, object.device));
     }
     if object.grad_fn {
         text.push_str(" with their graphs");

@@ -5,6 +5,7 @@
 #? clean: module:train.py clean = graph
 #? cache: module:train.py cache = graph
 #? two: module:train.py avg = graph
+#? meter: instance:train.py:Meter .value = graph
 import torch
 
 ema = 0
@@ -26,6 +27,20 @@ class Runner:
         return out
 
 
+class Meter:
+    def __init__(self):
+        self.value = None
+
+    def update(self, loss):
+        if self.value is None:
+            self.value = loss
+        else:
+            self.value = 0.99 * self.value + 0.01 * loss  # <- meter
+
+
+meter = Meter()
+
+
 def train(model, loader):
     total = 0
     for x in loader:
@@ -42,4 +57,5 @@ for epoch in range(10):
     avg = new  # <- two
     clean += out.item()
     cache[epoch] = out  # <- cache
+    meter.update(out)
     train(runner, [])

@@ -4,6 +4,9 @@
 #? queue: module:train.py queue = Queue
 #? heap: module:train.py heap = list
 #? sub: module:train.py submitted = list
+#? kept: frame:train.py:collect kept = list
+#? buffered: frame:train.py:Collector.run buffered = list
+#? mine: frame:train.py:each mine = list
 import heapq
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +25,29 @@ def job(out, x):
     out.append(x)  # <- sub
 
 
+def collect(inbox):
+    kept = []
+    while not inbox.closed:
+        kept.append(inbox.get())  # <- kept
+
+
+class Collector(threading.Thread):
+    def run(self):
+        buffered = []
+        while not queue.closed:
+            buffered.append(queue.get())  # <- buffered
+
+
+def each(n):
+    mine = []
+    for i in range(n):
+        mine.append(i)  # <- mine maybe
+
+
+threading.Thread(target=collect, args=(queue,)).start()
+Collector().start()
+for i in range(10):
+    threading.Thread(target=each, args=(i,)).start()
 pool = ThreadPoolExecutor()
 threading.Thread(target=work, args=(rows, 10)).start()
 for i in range(10):

@@ -141,6 +141,8 @@ fn kind(kind: Kind) -> &'static str {
         Kind::Hook => "hook",
         Kind::Cache => "cache",
         Kind::Accumulated => "accumulated",
+        Kind::Averaged => "averaged",
+        Kind::Carried => "carried",
         Kind::Retained => "retained",
         Kind::Zeroed => "zeroed",
         Kind::CollectorOff => "collector_off",

@@ -10,7 +10,7 @@ use lowtide_pyheap::torch::{self, Storage, Tensor, Torch, dtype};
 use lowtide_pyheap::types::Kind as TypeKind;
 use lowtide_pyheap::visit::Ndarray;
 use lowtide_pyheap::{
-    Also, Beyond, Budget, Census, HolderGrowth, ObjectId, Ownership, Parent, Part, Path, Place, StepName, Summary,
+    Also, Beyond, Budget, Census, HolderGrowth, ObjectId, Ownership, Parent, Part, Path, Place, Root, StepName, Summary,
 };
 
 use crate::culprit::{self, Culprit, Seen, Sources, Standing, culprits, words};
@@ -217,6 +217,7 @@ fn name(path: &Path) -> String {
     let mut text = match &path.root {
         Place::Module { name, .. } if name != "__main__" => name.clone(),
         Place::Module { .. } | Place::Frame { .. } => String::new(),
+        other if path.steps.is_empty() => other.to_string(),
         other => format!("{other}:"),
     };
     for (index, step) in path.steps.iter().enumerate() {
@@ -275,7 +276,7 @@ impl<'a> Below<'a> {
     fn are_views(&self) -> bool {
         let kept = self.storages.values().map(|storage| storage.bytes).fold(0, u64::saturating_add);
         let all: i64 = self.kinds.values().map(|(_, size, _)| *size).fold(0, i64::saturating_add);
-        kept >= self.elements.saturating_mul(SMALL_PART) && kept as f64 >= WORTH * all as f64
+        kept > 0 && kept >= self.elements.saturating_mul(SMALL_PART) && kept as f64 >= WORTH * all as f64
     }
 
     /// Types of which there is one for each of so many elements.
@@ -371,6 +372,12 @@ fn below(census: &Census, holders: &[HolderGrowth]) -> Vec<Option<u8>> {
         }
     }
     let mut below: Vec<Option<u8>> = vec![None; objects.len()];
+    // Cycles that wait for the collector are one holder, and none of them leads to the next.
+    if let Some(position) = holders.iter().zip(0..).find_map(|(holder, at)| (holder.path.root == Place::Garbage).then_some(at)) {
+        let is_garbage = |root: u32| census.roots().get(root as usize) == Some(&Root::Garbage);
+        let cycles = objects.ids().filter(|id| matches!(objects.parent(*id), Parent::Root(root) if is_garbage(root)));
+        cycles.for_each(|id| below[id.0 as usize] = Some(position));
+    }
     for ((holder, children), position) in holders.iter().zip(&children).zip(0..) {
         let grown = holder.len.map_or(0, |(before, now)| now.saturating_sub(before));
         // A dict has a key and a value for each item.
