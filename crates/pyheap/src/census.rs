@@ -6,6 +6,7 @@ use crate::read::Reader;
 use crate::types::{Type, TypeId, Types};
 use crate::walk::{self, ObjectId, Objects, Root};
 use lowtide_remote::{Image, Trouble};
+use std::sync::Arc;
 
 /// All live objects at one moment, and the memory that they were read from.
 ///
@@ -13,7 +14,7 @@ use lowtide_remote::{Image, Trouble};
 /// any longer.
 #[derive(Debug)]
 pub struct Census {
-    image: Image,
+    image: Arc<Image>,
     python: Python,
     types: Types,
     objects: Objects,
@@ -45,7 +46,8 @@ impl Census {
     /// [`Error::Cut`] where something could not be read, such as at the end of the announced time. [`Error::NoRoom`] where it
     /// does not fit into what the image may hold. [`Error::Collecting`] where its collector runs: let it go on for a moment, and try again. [`Error::Torn`] where it
     /// is not still.
-    pub fn take(image: Image, python: Python, threads: usize) -> Result<Self, Error> {
+    pub fn take(image: impl Into<Arc<Image>>, python: Python, threads: usize) -> Result<Self, Error> {
+        let image = image.into();
         if python.is_collecting(&image) {
             return Err(Error::Collecting { attempts: 1 });
         }
@@ -113,6 +115,21 @@ impl Census {
     #[must_use]
     pub fn kind(&self, id: ObjectId) -> Option<&Type> {
         self.types.get(self.objects.kind(id))
+    }
+
+    /// By the number of a type: whether any of these addresses is of an object of it. Asked before objects are looked up one by one in a
+    /// set of addresses, of which there are millions, and most are of none of these types.
+    pub(crate) fn types_of(&self, addresses: impl IntoIterator<Item = u64>) -> Vec<bool> {
+        let mut found = vec![false; self.types.len()];
+        for address in addresses {
+            // What the walk has not come to is no object of the census, and the target may have gone on since.
+            let known = Some(address).filter(|address| self.image.has_read(*address));
+            let kind = known.and_then(|address| self.reader().type_of(address)).and_then(|at| self.types.find(at));
+            if let Some(found) = kind.and_then(|kind| found.get_mut(kind.0 as usize)) {
+                *found = true;
+            }
+        }
+        found
     }
 
     /// Number and bytes of the objects of each type, those with the most bytes first.

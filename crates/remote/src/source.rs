@@ -12,17 +12,36 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// Where nothing at all can be read at `address`.
     fn read(&self, address: u64, out: &mut [u8]) -> io::Result<usize>;
+
+    /// Reads as many bytes at each of these addresses, one behind the other, and says of how many of the first addresses all were read:
+    /// many small reads for the price of one, where the source can.
+    ///
+    /// # Errors
+    /// Where nothing can be read at the first address.
+    fn read_each(&self, addresses: &[u64], out: &mut [u8]) -> io::Result<usize> {
+        let (Some(first), Some(len)) = (addresses.first(), out.len().checked_div(addresses.len())) else { return Ok(0) };
+        let got = self.read(*first, &mut out[..len])?;
+        Ok(usize::from(got == len))
+    }
 }
 
 impl<S: Source + ?Sized> Source for std::sync::Arc<S> {
     fn read(&self, address: u64, out: &mut [u8]) -> io::Result<usize> {
         (**self).read(address, out)
     }
+
+    fn read_each(&self, addresses: &[u64], out: &mut [u8]) -> io::Result<usize> {
+        (**self).read_each(addresses, out)
+    }
 }
 
 impl<S: Source + ?Sized> Source for Box<S> {
     fn read(&self, address: u64, out: &mut [u8]) -> io::Result<usize> {
         (**self).read(address, out)
+    }
+
+    fn read_each(&self, addresses: &[u64], out: &mut [u8]) -> io::Result<usize> {
+        (**self).read_each(addresses, out)
     }
 }
 

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use lowtide_lint::feeds::{self, Answer, Bound, Certainty, Kind, Statement};
 use lowtide_lint::program::is_library;
 use lowtide_pyheap::memory::Memory;
+use lowtide_pyheap::types::TypeId;
 use lowtide_pyheap::{Census, HolderGrowth, ObjectId, Parent, Place};
 
 pub use cause::{Seen, cause};
@@ -180,18 +181,27 @@ pub fn adds_again(statement: &Statement) -> bool {
 
 /// The type of most of what each container has.
 fn holds(census: &Census, grown: &[HolderGrowth]) -> HashMap<ObjectId, String> {
-    let wanted: HashSet<ObjectId> = grown.iter().filter(|holder| holder.len.is_some()).map(|holder| holder.id).collect();
-    let mut counts: HashMap<ObjectId, HashMap<&str, u64>> = HashMap::new();
+    let mut wanted: Vec<ObjectId> = grown.iter().filter(|holder| holder.len.is_some()).map(|holder| holder.id).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let mut counts: Vec<HashMap<TypeId, u64>> = vec![HashMap::new(); wanted.len()];
+    // What an object led to comes together, so that the parent of one is mostly that of the one before: millions are asked.
+    let mut last = (None, None);
     for id in census.objects().ids() {
-        if let Parent::Object(parent) = census.objects().parent(id)
-            && wanted.contains(&parent)
-            && let Some(kind) = census.kind(id)
-        {
-            *counts.entry(parent).or_default().entry(&kind.name).or_default() += 1;
+        let Parent::Object(parent) = census.objects().parent(id) else { continue };
+        if last.0 != Some(parent) {
+            last = (Some(parent), wanted.binary_search(&parent).ok());
+        }
+        if let Some(counts) = last.1.and_then(|at| counts.get_mut(at)) {
+            *counts.entry(census.objects().kind(id)).or_default() += 1;
         }
     }
-    let most = counts.into_iter().filter_map(|(id, counts)| {
-        let (kind, _) = counts.into_iter().max_by(|(a, x), (b, y)| x.cmp(y).then(b.cmp(a)))?;
+    let most = wanted.into_iter().zip(counts).filter_map(|(id, counts)| {
+        let mut by_name: HashMap<&str, u64> = HashMap::new();
+        for (kind, count) in counts {
+            *by_name.entry(&census.types().get(kind)?.name).or_default() += count;
+        }
+        let (kind, _) = by_name.into_iter().max_by(|(a, x), (b, y)| x.cmp(y).then(b.cmp(a)))?;
         Some((id, kind.to_owned()))
     });
     most.collect()

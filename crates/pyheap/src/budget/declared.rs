@@ -5,7 +5,7 @@
 //! `state`, whatever its shape, and whoever else refers to it. A tensor that only wraps others (DTensor, quantized ones) has no memory
 //! of its own: what it is for, those are.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::role::bases;
 use crate::census::Census;
@@ -46,24 +46,22 @@ pub struct Known {
 impl Declared {
     pub fn of(census: &Census, known: &Known) -> Self {
         let mut out = Self::default();
-        let mut classes: HashMap<TypeId, Option<&'static str>> = HashMap::new();
+        let classes = classes(census, known);
         for id in census.objects().ids() {
-            let (kind, address) = (census.objects().kind(id), census.objects().address(id));
+            let kind = census.objects().kind(id);
+            let Some(Some(what)) = classes.get(kind.0 as usize) else { continue };
             let Some(class) = census.types().get(kind) else { continue };
+            let address = census.objects().address(id);
             if known.all.contains(&address) {
                 if attribute(census.reader(), class, address, &[FLAG]).is_some() {
                     out.parameters.insert(address);
                 }
                 continue;
             }
-            let what = classes.entry(kind).or_insert_with(|| {
-                let names = if class.has(flags::HEAPTYPE) { bases(census, class) } else { Vec::new() };
-                [MODULE, OPTIMIZER].into_iter().find(|name| names.iter().any(|one| one == name))
-            });
-            match *what {
-                Some(MODULE) => out.parameters.extend(values(census, class, address, "_parameters")),
-                Some(_) => out.optimizer(census, known, class, address),
-                None => {}
+            match what {
+                Class::Module => out.parameters.extend(values(census, class, address, "_parameters")),
+                Class::Optimizer => out.optimizer(census, known, class, address),
+                Class::Other => {}
             }
         }
         out.parameters.retain(|object| known.all.contains(object));
@@ -87,6 +85,27 @@ impl Declared {
         let below = state.into_iter().flat_map(|state| held(census, state, |label| label != Label::Key)).collect();
         self.state.extend(tensors(census, known, below, DEPTH, MOST));
     }
+}
+
+/// What instances of a class may say of tensors.
+#[derive(Clone, Copy)]
+enum Class {
+    Module,
+    Optimizer,
+    /// Some are tensors themselves.
+    Other,
+}
+
+/// By the number of a type; `None` for most, whose objects need no look.
+fn classes(census: &Census, known: &Known) -> Vec<Option<Class>> {
+    let tensors = census.types_of(known.all.iter().copied());
+    let class = |(number, class): (TypeId, &Type)| {
+        let names = if class.has(flags::HEAPTYPE) { bases(census, class) } else { Vec::new() };
+        let by_name = [(MODULE, Class::Module), (OPTIMIZER, Class::Optimizer)];
+        let named = by_name.into_iter().find(|(name, _)| names.iter().any(|one| one == name)).map(|(_, class)| class);
+        named.or((tensors.get(number.0 as usize) == Some(&true)).then_some(Class::Other))
+    };
+    census.types().iter().map(class).collect()
 }
 
 /// What an attribute of an object has in it.

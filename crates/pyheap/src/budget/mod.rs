@@ -222,11 +222,13 @@ impl Objects {
         let known = torch.map(known).unwrap_or_default();
         let mut parameter: HashMap<u64, bool> = HashMap::new();
         let roles = roles(census);
+        let tensors = census.types_of(known.all.iter().copied());
         let mut out = Objects { declared: Declared::of(census, &known), ..Objects::default() };
         for (id, role) in census.objects().ids().zip(roles) {
             let (address, size) = (census.objects().address(id), census.objects().size(id));
             let Some(class) = census.kind(id) else { continue };
-            if known.all.contains(&address) {
+            let may_be_one = tensors.get(census.objects().kind(id).0 as usize) == Some(&true);
+            if may_be_one && known.all.contains(&address) {
                 let is_parameter = || bases(census, class).iter().any(|name| name == PARAMETER);
                 let is_parameter = *parameter.entry(class.address).or_insert_with(is_parameter);
                 let is_parameter = is_parameter || out.declared.parameters.contains(&address);

@@ -228,6 +228,12 @@ impl Image {
         Some(bytes)
     }
 
+    /// Whether the 64 KiB around an address were asked for already, so that nothing is read from the process to answer for them.
+    #[must_use]
+    pub fn has_read(&self, address: u64) -> bool {
+        self.store.get(address).is_some()
+    }
+
     /// Has the processor bring bytes near that will be looked at soon, if they have been read already.
     #[inline]
     pub fn prefetch(&self, address: u64) {
@@ -257,6 +263,38 @@ impl Image {
         }
         self.read.fetch_add(done as u64, Ordering::Relaxed);
         done
+    }
+
+    /// As [`Image::read_once`], `N` bytes at each of many addresses; `None` where not all of them could be read.
+    #[must_use]
+    pub fn read_each_once<const N: usize>(&self, addresses: &[u64]) -> Vec<Option<[u8; N]>> {
+        let kept = |address: u64| self.store.get(address).and_then(|cluster| self.store.slice(cluster, address, N));
+        let mut found: Vec<Option<[u8; N]>> =
+            addresses.iter().map(|at| kept(*at).and_then(|kept| kept.try_into().ok())).collect();
+        let is_missing = |(at, found): &(usize, &Option<_>)| found.is_none() && self.is_mapped(addresses[*at], N as u64);
+        let missing: Vec<usize> = found.iter().enumerate().filter(is_missing).map(|(at, _)| at).collect();
+        let mut bytes = vec![0; missing.len() * N];
+        let mut done = 0;
+        while done < missing.len() {
+            let asked: Vec<u64> = missing[done..].iter().map(|at| addresses[*at]).collect();
+            match self.source.read_each(&asked, &mut bytes[done * N..]) {
+                Ok(count) if count > 0 => {
+                    let count = count.min(asked.len());
+                    for (at, bytes) in missing[done..].iter().zip(bytes[done * N..].chunks_exact(N)).take(count) {
+                        found[*at] = bytes.try_into().ok();
+                    }
+                    self.read.fetch_add((count * N) as u64, Ordering::Relaxed);
+                    done += count;
+                }
+                // The first of them cannot be read; the others may.
+                Ok(_) => done += 1,
+                Err(error) => {
+                    self.note(asked[0], error);
+                    done += 1;
+                }
+            }
+        }
+        found
     }
 
     /// Whether all of these addresses are in readable maps.

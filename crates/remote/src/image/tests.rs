@@ -25,6 +25,54 @@ fn what_was_kept_is_not_read_again_to_be_looked_at_once() {
     assert!(image.is_mapped(0x1_0000, 0x2_0000) && !image.is_mapped(0x1_fff8, 0x1_0009));
 }
 
+/// Memory of which each page that is an odd multiple of 64 KiB cannot be read; counts how often it is asked.
+struct Torn(Arc<Mutex<usize>>, bool);
+
+impl Source for Torn {
+    fn read(&self, address: u64, out: &mut [u8]) -> io::Result<usize> {
+        *self.0.lock().unwrap() += 1;
+        if (address >> 16) % 2 == 1 {
+            return Err(io::Error::from_raw_os_error(libc::EFAULT));
+        }
+        out.fill((address >> 17) as u8);
+        Ok(out.len())
+    }
+
+    fn read_each(&self, addresses: &[u64], out: &mut [u8]) -> io::Result<usize> {
+        if !self.1 {
+            return self.read(addresses[0], &mut out[..16]).map(|_| 1);
+        }
+        let good = addresses.iter().take_while(|at| (*at >> 16) % 2 == 0).count();
+        *self.0.lock().unwrap() += 1;
+        for (at, out) in addresses.iter().zip(out.chunks_exact_mut(16)).take(good) {
+            out.fill((at >> 17) as u8);
+        }
+        if good == 0 { Err(io::Error::from_raw_os_error(libc::EFAULT)) } else { Ok(good) }
+    }
+}
+
+#[test]
+fn many_places_are_looked_at_at_once() {
+    for at_once in [false, true] {
+        let asked = Arc::new(Mutex::new(0));
+        let perms = Perms { read: true, ..Perms::default() };
+        let maps = Maps::new(vec![Map { start: 0x2_0000, end: 0x20_0000, perms, ..Map::default() }]);
+        let image = Image::new(Torn(Arc::clone(&asked), at_once), maps);
+        assert_eq!(image.u8(0x4_0000), Some(2));
+        let (read, before) = (image.bytes_read(), *asked.lock().unwrap());
+        // Kept, two that can be read, one that cannot, one more, one outside, one that reaches beyond the end.
+        let places = [0x4_0010, 0x6_0000, 0x8_0000, 0x7_0000, 0xa_0000, 0x1_0000, 0x1f_fff8];
+        let found = image.read_each_once::<16>(&places);
+        let all = |byte: u8| Some([byte; 16]);
+        assert_eq!(found, [all(2), all(3), all(4), None, all(5), None, None]);
+        assert_eq!(image.bytes_read(), read + 48, "what was kept is not read again");
+        assert_eq!(*asked.lock().unwrap(), before + if at_once { 3 } else { 4 });
+        assert!(image.trouble().is_none(), "a page that is refused is no trouble");
+        assert_eq!(image.read_each_once::<16>(&[]), []);
+        assert!(image.has_read(0x4_fff8) && !image.has_read(0x6_0000));
+    }
+}
+
 #[test]
 fn words_bytes_and_texts_are_read() {
     let image = Fake::new().segment(0x7000_0000_1000, pattern(300_000)).word(0x7000_0000_1008, 0x1122_3344_5566_7788).image();

@@ -207,17 +207,44 @@ impl Source for Still {
         self.shared.check().map_err(io::Error::other)?;
         count
     }
+
+    fn read_each(&self, addresses: &[u64], out: &mut [u8]) -> io::Result<usize> {
+        self.shared.check().map_err(io::Error::other)?;
+        let count = read_all_at_once(self.shared.pid, addresses, out);
+        self.shared.check().map_err(io::Error::other)?;
+        count
+    }
 }
 
 /// By process_vm_readv(2), which copies once where `/proc/PID/mem` copies twice (measured: 0.44 instead of 0.57 s of
 /// processor time for 511 MiB). It names the process by its pid, which cannot be given to another while we trace it.
 fn read_at_once(pid: u32, address: u64, out: &mut [u8]) -> io::Result<usize> {
+    let theirs = libc::iovec { iov_base: place(address)?, iov_len: out.len() };
+    read_ranges(pid, &[theirs], out)
+}
+
+/// Of how many of the addresses all bytes were read.
+fn read_all_at_once(pid: u32, addresses: &[u64], out: &mut [u8]) -> io::Result<usize> {
+    /// `UIO_MAXIOV`.
+    const MOST: usize = 1024;
+    let Some(len) = out.len().checked_div(addresses.len()).filter(|len| *len > 0) else { return Ok(0) };
+    let range = |address: &u64| Ok(libc::iovec { iov_base: place(*address)?, iov_len: len });
+    let theirs = addresses.iter().take(MOST).map(range).collect::<io::Result<Vec<_>>>()?;
+    let wanted = theirs.len() * len;
+    Ok(read_ranges(pid, &theirs, &mut out[..wanted])? / len)
+}
+
+fn place(address: u64) -> io::Result<*mut libc::c_void> {
+    Ok(std::ptr::without_provenance_mut(usize::try_from(address).map_err(io::Error::other)?))
+}
+
+/// Reads these ranges of its memory, one behind the other.
+fn read_ranges(pid: u32, theirs: &[libc::iovec], out: &mut [u8]) -> io::Result<usize> {
     let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
-    let address = usize::try_from(address).map_err(io::Error::other)?;
     let ours = libc::iovec { iov_base: out.as_mut_ptr().cast(), iov_len: out.len() };
-    let theirs = libc::iovec { iov_base: std::ptr::without_provenance_mut(address), iov_len: out.len() };
-    // SAFETY: one range on each side; the kernel writes at most `out.len()` bytes to ours, and only reads theirs.
-    let count = unsafe { libc::process_vm_readv(pid, &raw const ours, 1, &raw const theirs, 1, 0) };
+    // SAFETY: one range on our side, to which the kernel writes at most `out.len()` bytes; it only reads theirs, of which there are as
+    // many as is said.
+    let count = unsafe { libc::process_vm_readv(pid, &raw const ours, 1, theirs.as_ptr(), theirs.len() as libc::c_ulong, 0) };
     usize::try_from(count).map_err(|_| io::Error::last_os_error()).and_then(|count| match count {
         0 if !out.is_empty() => Err(io::ErrorKind::UnexpectedEof.into()),
         count => Ok(count),
