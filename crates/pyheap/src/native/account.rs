@@ -36,6 +36,19 @@ pub enum What {
     Anonymous,
 }
 
+/// All of them, in their order.
+const PARTS: [What; 9] = [
+    What::PythonObjects,
+    What::PythonHoles,
+    What::Tensors,
+    What::Arrays,
+    What::Native,
+    What::Holes,
+    What::Stacks,
+    What::Libraries,
+    What::Anonymous,
+];
+
 /// An anonymous map, or a part of one, that nobody claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unclaimed {
@@ -132,7 +145,7 @@ pub fn account(
     threads: &[u64],
     tell: &mut dyn FnMut(&mut Window<'_>, Told),
 ) -> Account {
-    let mut book = Book { resident, parts: BTreeMap::new(), run: (0, 0), claims: Vec::new() };
+    let mut book = Book { resident, parts: [0; PARTS.len()], run: (0, 0), claims: Vec::new() };
 
     let survey = glibc::survey(window, areas, &mut |window, told| {
         book.told(told);
@@ -170,6 +183,7 @@ pub fn account(
     let unclaimed = rest(&mut book, areas);
 
     let Book { parts, mut claims, .. } = book;
+    let parts = PARTS.into_iter().zip(parts).filter(|(_, bytes)| *bytes > 0).collect();
     claims.sort_unstable();
     Account {
         total: resident.total(),
@@ -243,7 +257,8 @@ fn tidy(claims: &[(u64, u64, What)]) -> Vec<(u64, u64)> {
 
 struct Book<'a> {
     resident: &'a Resident,
-    parts: BTreeMap<What, u64>,
+    /// By the number of what they are for.
+    parts: [u64; PARTS.len()],
     /// The resident run that the last chunk lay in: nearly always the next one lies there too.
     run: (u64, u64),
     claims: Vec<(u64, u64, What)>,
@@ -251,7 +266,7 @@ struct Book<'a> {
 
 impl Book<'_> {
     fn part(&mut self, what: What) -> &mut u64 {
-        self.parts.entry(what).or_default()
+        &mut self.parts[what as usize]
     }
 
     fn put(&mut self, what: What, start: u64, end: u64) {

@@ -52,6 +52,20 @@ impl<'a> Areas<'a> {
         self.find(address).is_some_and(is_file)
     }
 
+    /// Where tables of classes may lie: in files, and not in code. They are made of addresses, which the loader writes where a file may
+    /// lie anywhere; only a program that lies at fixed, low addresses may have them beside its code.
+    pub fn may_have_tables(&self) -> Vec<(u64, u64)> {
+        const FIXED: u64 = 1 << 31;
+        let mut out: Vec<(u64, u64)> = Vec::new();
+        for map in self.iter().filter(|map| is_file(map) && (!map.perms.exec || map.end <= FIXED)) {
+            match out.last_mut() {
+                Some(last) if last.1 == map.start => last.1 = map.end,
+                _ => out.push((map.start, map.end)),
+            }
+        }
+        out
+    }
+
     /// The first part of the program's break.
     pub fn heap(&self) -> Option<&'a Map> {
         self.iter().find(|map| is_named(map, b"[heap]"))

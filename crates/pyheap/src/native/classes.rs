@@ -46,6 +46,8 @@ impl Class {
 /// All classes met so far.
 #[derive(Debug, Default)]
 pub struct Classes {
+    /// Where tables may lie, sorted: each word that begins a chunk is asked for, and most lead nowhere near.
+    places: Vec<(u64, u64)>,
     by_table: HashMap<u64, Option<Id>>,
     /// What type records say, since most classes share their bases: their names, and the records of their first bases.
     names: HashMap<u64, Option<Arc<str>>>,
@@ -55,17 +57,20 @@ pub struct Classes {
 
 impl Classes {
     /// No class met yet.
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(areas: Areas<'_>) -> Self {
+        Self { places: areas.may_have_tables(), ..Self::default() }
     }
 
     /// The class whose table is at `word`, if one is: the first word of an object.
     pub fn of(&mut self, window: &mut Window<'_>, areas: Areas<'_>, word: u64) -> Option<Id> {
+        let place = self.places.partition_point(|(start, _)| *start <= word).checked_sub(1).and_then(|at| self.places.get(at));
+        if !word.is_multiple_of(8) || place.is_none_or(|(_, end)| word >= *end) {
+            return None;
+        }
         if let Some(&known) = self.by_table.get(&word) {
             return known;
         }
-        // Tables lie in the data of files, and are aligned.
-        if !word.is_multiple_of(8) || self.by_table.len() >= TABLES || !areas.in_file(word) {
+        if self.by_table.len() >= TABLES {
             return None;
         }
         let found = self.read(window, areas, word);

@@ -9,8 +9,12 @@ use super::pymalloc;
 use super::resident::{PAGE, Resident};
 use super::window::Window;
 
-/// Looks at most, one system call each: 8 GiB of memory that is neither.
+/// Looks at most: 8 GiB of memory that is neither.
 const LOOKS: u64 = 2 << 20;
+/// Pages that are read at once, at most.
+const ROW: usize = 256;
+/// The largest distance of pages in a row: that of Python's pools.
+const STEP: u64 = 16 << 10;
 
 /// What the pages turned out to be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,6 +33,8 @@ pub fn sweep(window: &mut Window<'_>, areas: Areas<'_>, resident: &Resident, res
     let mut looks = 0;
     for area in areas.iter().filter(|area| is_anonymous(area) && area.perms.read && area.perms.write) {
         let mut at = area.start;
+        // Pages that tell nothing come in long rows, and so do pools: the longer a row is, the more of it is read at once.
+        let (mut row, mut step) = (1, PAGE);
         while at < area.end {
             if let Some(end) = covered(reserved, at) {
                 out.pymalloc.cut(at);
@@ -44,16 +50,32 @@ pub fn sweep(window: &mut Window<'_>, areas: Areas<'_>, resident: &Resident, res
                 out.skipped += area.end - at;
                 break;
             }
-            looks += 1;
-            at = look(window, at, area.end, &mut out);
+            let pages = pages(at, area.end, step, row, resident, reserved);
+            let heads = window.peek_each(&pages);
+            row = (row * 2).min(ROW);
+            for (page, head) in pages.into_iter().zip(heads) {
+                looks += 1;
+                at = look(page, head, area.end, &mut out);
+                if at != page + step {
+                    (row, step) = (1, (at - page).min(STEP));
+                    break;
+                }
+            }
         }
     }
     out
 }
 
-/// Looks at one page and returns the next to be looked at.
-fn look(window: &mut Window<'_>, page: u64, end: u64, out: &mut Sweep) -> u64 {
-    let Some(head) = window.peek::<{ pymalloc::HEADER }>(page) else { return page + PAGE };
+/// The page at `at`, and up to `most` in all that follow it at this distance, are resident and not `reserved`.
+fn pages(at: u64, end: u64, step: u64, most: usize, resident: &Resident, reserved: &[(u64, u64)]) -> Vec<u64> {
+    let there = resident.run(at).map_or(at, |(_, run_end)| run_end);
+    let row = (at..end.min(there).max(at + 1)).step_by(step as usize).take(most);
+    row.take_while(|page| covered(reserved, *page).is_none()).collect()
+}
+
+/// What one page says by its head; returns the next to be looked at.
+fn look(page: u64, head: Option<[u8; pymalloc::HEADER]>, end: u64, out: &mut Sweep) -> u64 {
+    let Some(head) = head else { return page + PAGE };
     if let Some(pool) = pymalloc::pool(page, &head) {
         out.pymalloc.add(page, pool, end);
         return page + pool.size;

@@ -70,6 +70,13 @@ impl<'a> Window<'a> {
         (got == N).then_some(out)
     }
 
+    /// As [`Window::peek`], at many addresses at once.
+    pub fn peek_each<const N: usize>(&mut self, addresses: &[u64]) -> Vec<Option<[u8; N]>> {
+        let found = self.image.read_each_once(addresses);
+        self.bytes_read += (found.iter().flatten().count() * N) as u64;
+        found
+    }
+
     /// `N` bytes at `address`, far from the walk and asked for again and again (what libraries say of their classes): from pages
     /// of its own, so that the walk's buffers stay.
     pub fn far<const N: usize>(&mut self, address: u64) -> Option<[u8; N]> {

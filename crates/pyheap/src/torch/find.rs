@@ -61,7 +61,7 @@ pub struct Place {
 impl<'a> Finder<'a> {
     /// Nothing heard yet.
     pub fn new(areas: Areas<'a>) -> Self {
-        Finder { areas, classes: Classes::new(), tensors: Vec::new(), storages: Vec::new(), nodes: Vec::new() }
+        Finder { areas, classes: Classes::new(areas), tensors: Vec::new(), storages: Vec::new(), nodes: Vec::new() }
     }
 
     /// Hears of one chunk.
