@@ -26,13 +26,17 @@ use claims::Claims;
 use lowtide_remote::Image;
 use objects::Found;
 use seen::Seen;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use worker::{Shared, Worker};
 
 /// Objects that a thread visits at a time.
-const STRETCH: u32 = 1024;
+const STRETCH: u32 = 512;
 /// Levels smaller than this are not worth a second thread (starting one takes some 50 µs).
-const WORTH_A_THREAD: u32 = 16 * 1024;
+const WORTH_A_THREAD: u32 = 4 * 1024;
+/// Objects that several threads visit before what they found is put in order: it waits in memory until then, and a level may
+/// have half of all objects.
+const TOGETHER: u32 = 256 * 1024;
 
 /// What a walk gives.
 #[derive(Debug)]
@@ -58,8 +62,8 @@ pub fn walk(image: &Image, python: &Python, threads: usize) -> Result<Walked, Er
     let mut walk = Walk {
         shared,
         python,
-        threads: threads.max(1),
         worker: Worker::new(shared),
+        others: (1..threads).map(|_| Worker::new(shared)).collect(),
         objects: Objects::default(),
         done: 0,
         roots: Vec::new(),
@@ -85,8 +89,9 @@ fn frames(python: &Python) -> impl Iterator<Item = (u32, Frame)> {
 struct Walk<'a> {
     shared: Shared<'a>,
     python: &'a Python,
-    threads: usize,
     worker: Worker<'a>,
+    /// Those of the other threads.
+    others: Vec<Worker<'a>>,
     objects: Objects,
     /// Objects that have been visited.
     done: u32,
@@ -225,40 +230,43 @@ impl<'a> Walk<'a> {
     /// Visits what has been found until nothing is new.
     fn drain(&mut self) {
         loop {
-            let end = self.objects.len() as u32;
-            if self.done == end {
+            let level = self.objects.len() as u32;
+            if self.done == level {
                 return;
             }
-            if self.threads > 1 && end - self.done >= WORTH_A_THREAD {
-                self.level_together(end);
-            } else {
-                for start in (self.done..end).step_by(STRETCH as usize) {
-                    let output = self.worker.expand(&self.objects, start..(start + STRETCH).min(end));
+            while self.done < level {
+                let left = level - self.done;
+                if !self.others.is_empty() && left >= WORTH_A_THREAD {
+                    self.done += left.min(TOGETHER);
+                    self.together(self.done - left.min(TOGETHER)..self.done);
+                } else {
+                    let end = self.done + left.min(STRETCH);
+                    let output = self.worker.expand(&self.objects, self.done..end);
                     self.objects.append(&output);
                     self.worker.reuse(output);
+                    self.done = end;
                 }
             }
-            self.done = end;
         }
     }
 
-    /// One level by several threads. Their outputs are put together in the order of the stretches.
-    fn level_together(&mut self, end: u32) {
-        let next = AtomicU32::new(self.done);
-        let (shared, objects) = (self.shared, &self.objects);
-        let work = |worker: &mut Worker<'a>| {
+    /// Objects of one level by several threads. Their outputs are put together in the order of the stretches.
+    fn together(&mut self, range: Range<u32>) {
+        let next = AtomicU32::new(range.start);
+        let objects = &self.objects;
+        let work = &|worker: &mut Worker<'a>| {
             let mut outputs = Vec::new();
             loop {
                 let start = next.fetch_add(STRETCH, Ordering::Relaxed);
-                if start >= end {
+                if start >= range.end {
                     return outputs;
                 }
-                outputs.push((start, worker.expand(objects, start..(start + STRETCH).min(end))));
+                outputs.push((start, worker.expand(objects, start..(start + STRETCH).min(range.end))));
             }
         };
-        let own = &mut self.worker;
+        let (own, others) = (&mut self.worker, &mut self.others);
         let mut outputs = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..self.threads).map(|_| scope.spawn(|| work(&mut Worker::new(shared)))).collect();
+            let others: Vec<_> = others.iter_mut().map(|worker| scope.spawn(move || work(worker))).collect();
             let mut outputs = work(own);
             for other in others {
                 match other.join() {
@@ -269,8 +277,10 @@ impl<'a> Walk<'a> {
             outputs
         });
         outputs.sort_unstable_by_key(|(start, _)| *start);
-        for (_, output) in outputs {
+        let workers = self.others.len() + 1;
+        for (turn, (_, output)) in outputs.into_iter().enumerate() {
             self.objects.append(&output);
+            self.others.get_mut(turn % workers).unwrap_or(&mut self.worker).reuse(output);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The objects of a census, in the order in which they were found: first what roots name, then what that refers to.
 //!
-//! Columns instead of records: 18 bytes per object, since there may be tens of millions.
+//! Columns instead of records: 16 bytes per object, since there may be tens of millions.
 
 use super::worker::Output;
 use crate::types::TypeId;
@@ -41,7 +41,9 @@ impl Found {
 /// All objects.
 #[derive(Debug, Default)]
 pub struct Objects {
-    addresses: Vec<u64>,
+    /// Addresses are below 2^48: the lower 32 bits of each, and the upper 16.
+    places: Vec<u32>,
+    regions: Vec<u16>,
     /// Types have numbers below 65,536: others are not counted.
     kinds: Vec<u16>,
     sizes: Vec<u32>,
@@ -54,24 +56,25 @@ impl Objects {
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.addresses.len()
+        self.places.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.addresses.is_empty()
+        self.places.is_empty()
     }
 
     /// All numbers, in order.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = ObjectId> + ExactSizeIterator + use<> {
-        (0..self.addresses.len() as u32).map(ObjectId)
+        (0..self.places.len() as u32).map(ObjectId)
     }
 
     /// Where an object is.
     #[must_use]
     pub fn address(&self, id: ObjectId) -> u64 {
-        self.addresses[id.0 as usize]
+        let id = id.0 as usize;
+        u64::from(self.regions[id]) << 32 | u64::from(self.places[id])
     }
 
     /// Its type.
@@ -113,17 +116,19 @@ impl Objects {
         for size in &output.sizes {
             self.push_size(*size);
         }
-        let room = LIMIT.saturating_sub(self.addresses.len());
+        let room = LIMIT.saturating_sub(self.places.len());
         let found = &output.found[..output.found.len().min(room)];
-        self.addresses.extend(found.iter().map(|found| found.address));
+        self.places.extend(found.iter().map(|found| found.address as u32));
+        self.regions.extend(found.iter().map(|found| (found.address >> 32) as u16));
         self.kinds.extend(found.iter().map(|found| found.kind.0 as u16));
         self.parents.extend(found.iter().map(|found| found.parent));
     }
 
     /// Numbers an object; nothing happens where there is no number left.
     pub(super) fn push(&mut self, found: Found) {
-        if self.addresses.len() < LIMIT {
-            self.addresses.push(found.address);
+        if self.places.len() < LIMIT {
+            self.places.push(found.address as u32);
+            self.regions.push((found.address >> 32) as u16);
             self.kinds.push(found.kind.0 as u16);
             self.parents.push(found.parent);
         }

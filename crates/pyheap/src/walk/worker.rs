@@ -16,6 +16,8 @@ const MOST_REFERENCES: u64 = 1 << 32;
 /// announced: most of a walk's time is waiting for memory, so it is told early what will be wanted (measured: a quarter less).
 const AHEAD: usize = 16;
 const VISITS: u32 = 8;
+/// Outputs whose memory is kept to be used again.
+const SPARE: usize = 256;
 /// Memory is claimed by so many bytes at a time.
 const CLAIM: u64 = 1 << 20;
 
@@ -42,6 +44,8 @@ pub struct Worker<'a> {
     parent: u32,
     ahead: Ahead,
     output: Output,
+    /// Emptied ones, whose memory is taken again: fresh memory costs more than what is written to it.
+    spare: Vec<Output>,
     /// Bytes of objects that were not claimed yet.
     unclaimed: u64,
     /// Whether nothing is believed any more.
@@ -56,6 +60,7 @@ impl<'a> Worker<'a> {
             parent: 0,
             ahead: Ahead::default(),
             output: Output::default(),
+            spare: Vec::new(),
             unclaimed: 0,
             lied_to: false,
         }
@@ -64,6 +69,7 @@ impl<'a> Worker<'a> {
     /// Visits a stretch of objects.
     pub fn expand(&mut self, objects: &Objects, stretch: Range<u32>) -> Output {
         let Shared { read, types, .. } = self.shared;
+        self.output = self.spare.pop().unwrap_or_default();
         for id in stretch.clone() {
             let (address, kind) = (objects.address(ObjectId(id)), objects.kind(ObjectId(id)));
             if id + VISITS < stretch.end {
@@ -85,11 +91,13 @@ impl<'a> Worker<'a> {
         std::mem::take(&mut self.output)
     }
 
-    /// Takes an output's memory back for the next one.
+    /// Takes an output's memory back for a later one.
     pub fn reuse(&mut self, mut output: Output) {
         output.found.clear();
         output.sizes.clear();
-        self.output = output;
+        if self.spare.len() < SPARE {
+            self.spare.push(output);
+        }
     }
 
     fn claim(&mut self, size: u64, object: u64) {
