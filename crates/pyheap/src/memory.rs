@@ -15,6 +15,9 @@ use crate::walk::ObjectId;
 use lowtide_remote::{Error, Image, Process};
 use std::collections::{HashMap, HashSet};
 
+/// Resident bytes of a heap of malloc's that is worth a walk of its own beside that of the objects.
+const LARGE_HEAP: u64 = 48 << 20;
+
 /// What one walk over the memory of a process tells.
 #[derive(Debug)]
 pub struct Memory {
@@ -40,9 +43,22 @@ impl Memory {
     /// # Errors
     /// Where the process has ended, or may not be read.
     pub fn look(process: &Process, image: &Image, layouts: &[Layout]) -> Result<Memory, Error> {
+        Self::look_beside(process, image, layouts, || ())
+    }
+
+    /// As [`Memory::look`], while somebody else counts the objects through the same image. `counted` waits until that is done: a small heap
+    /// is read by that mostly, and then need not be read again; to walk a large one takes long enough to be begun at once.
+    ///
+    /// # Errors
+    /// As [`Memory::look`].
+    pub fn look_beside(process: &Process, image: &Image, layouts: &[Layout], counted: impl FnOnce()) -> Result<Memory, Error> {
         let areas = Areas::new(image.maps());
         let resident = Resident::of(process, image.maps())?;
         let threads = process.stack_pointers()?;
+        let heap = areas.heap().zip(areas.heap_end()).map_or(0, |(first, end)| resident.within(first.start, end));
+        if heap < LARGE_HEAP {
+            counted();
+        }
         let mut window = Window::new(image);
         let mut finder = Finder::new(areas);
         let mut account = account(&mut window, areas, &resident, &threads, &mut |window, told| finder.told(window, told));
@@ -69,7 +85,7 @@ impl Memory {
         let held = torch.tensors.iter().filter(|tensor| tensor.held);
         let tensors: HashMap<u64, &Tensor> = held.filter_map(|tensor| Some((tensor.python?, tensor))).collect();
         let mut counted = HashSet::new();
-        for id in census.objects().ids() {
+        for id in among(census, &tensors) {
             let address = census.objects().address(id);
             let Some(tensor) = tensors.get(&address) else { continue };
             let own = torch.storage(tensor).filter(|storage| counted.insert(storage.address)).map_or(0, |storage| storage.bytes);
@@ -129,7 +145,7 @@ impl Memory {
             let held = torch.tensors.iter().filter(|tensor| tensor.held);
             let tensors: HashMap<u64, &Tensor> = held.filter_map(|tensor| Some((tensor.python?, tensor))).collect();
             let mut first = HashSet::new();
-            for id in census.objects().ids() {
+            for id in among(census, &tensors) {
                 let address = census.objects().address(id);
                 let Some(tensor) = tensors.get(&address) else { continue };
                 let own =
@@ -148,7 +164,7 @@ impl Memory {
         if meta.is_empty() {
             return;
         }
-        for id in census.objects().ids() {
+        for id in among(census, &meta) {
             let address = census.objects().address(id);
             if let (Some(tensor), Some(class)) = (meta.get_mut(&address), census.kind(id)) {
                 tensor.claims = fake::claimed(census, class, address);
@@ -167,4 +183,11 @@ impl Memory {
         let owners = Owners::new(arrays.collect()).without(&Owners::new(self.tensors.clone()));
         self.account.own(&owners, &self.resident);
     }
+}
+
+/// The objects that may be among these, by their types.
+fn among<T>(census: &Census, tensors: &HashMap<u64, T>) -> Vec<ObjectId> {
+    let types = census.types_of(tensors.keys().copied());
+    let objects = census.objects();
+    objects.ids().filter(|id| types.get(objects.kind(*id).0 as usize) == Some(&true)).collect()
 }

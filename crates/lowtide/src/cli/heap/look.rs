@@ -1,12 +1,14 @@
 //! One look: announce the pause, hold the process still, count, let it go on.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use lowtide_pyheap::memory::Memory;
-use lowtide_pyheap::torch::{self, find};
+use lowtide_pyheap::torch::{self, Layout, find};
 use lowtide_pyheap::{Census, Error, Python, Summary};
-use lowtide_remote::{Core, Process};
+use lowtide_remote::{Core, Image, Process};
 
 use crate::exit::Failure;
 use crate::layouts;
@@ -108,10 +110,8 @@ impl Look {
                 lowtide_remote::Error::Stubborn { .. } => later(&error),
                 _ => cannot(&error),
             })?;
-            let image = stopped.image().map_err(|error| cannot(&error))?.with_budget(room);
-            let taken = Python::at(&image, runtime).and_then(|python| Census::take(image, python, threads));
-            // The census keeps what it reads; this walk passes over the rest once and keeps nothing.
-            let memory = taken.as_ref().ok().map(|census| Memory::look(process, census.image(), &known));
+            let image = Arc::new(stopped.image().map_err(|error| cannot(&error))?.with_budget(room));
+            let (taken, memory) = both(process, &image, runtime, threads, &known);
             // What was walked after the time was over is wrong rather than incomplete: a heap that breaks off looks like another.
             let memory = memory.map(|memory| stopped.check().and(memory));
             pause += stopped.release();
@@ -223,6 +223,37 @@ impl Look {
             summary: self.census.summary(),
         }
     }
+}
+
+/// The objects, and beside that, on a thread of its own, what memory is for: the census keeps what it reads; the other passes over the rest
+/// once and keeps nothing. `None` without a census.
+fn both(
+    process: &Process,
+    image: &Arc<Image>,
+    runtime: u64,
+    threads: usize,
+    known: &[Layout],
+) -> (Result<Census, Error>, Option<Result<Memory, lowtide_remote::Error>>) {
+    let python = match Python::at(image, runtime) {
+        // This look ends at once, and another comes.
+        Ok(python) if python.is_collecting(image) => return (Err(Error::Collecting { attempts: 1 }), None),
+        Ok(python) => python,
+        Err(error) => return (Err(error), None),
+    };
+    let (counting, counted) = channel::<()>();
+    std::thread::scope(|scope| {
+        let memory = scope.spawn(move || {
+            Memory::look_beside(process, image, known, || {
+                // It ends when the other end is dropped.
+                let _ = counted.recv();
+            })
+        });
+        let census = Census::take(Arc::clone(image), python, threads);
+        drop(counting);
+        let memory = memory.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let memory = census.is_ok().then_some(memory);
+        (census, memory)
+    })
 }
 
 /// As many threads as there are processors for them, up to the two for which it was tested. A look that is compared with another

@@ -123,6 +123,8 @@ fn shown(args: &Args, mut look: Look, before: Option<&Summary>, sources: Sources
     };
     // A reader that closes the pipe early has read enough.
     let _ = stdout.lock().write_all(answer.as_bytes());
+    // The process ends now, and its memory with it: to give back millions of pieces one by one would only take time.
+    std::mem::forget((look, view, blame));
     Ok(exit::DONE)
 }
 

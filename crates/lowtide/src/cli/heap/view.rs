@@ -2,7 +2,7 @@
 
 use lowtide_pyheap::torch::Filter;
 use lowtide_pyheap::types::TypeId;
-use lowtide_pyheap::{Beyond, Growth, ObjectId, Ownership, Parent, Path, StepName, Summary, Total};
+use lowtide_pyheap::{Beyond, Census, Growth, ObjectId, Ownership, Parent, Path, StepName, Summary, Total};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -61,11 +61,23 @@ pub struct Holder {
 /// Works out what is shown.
 pub fn view(look: &mut Look, before: Option<&Summary>, wanted: &Wanted) -> View {
     let top = if wanted.all { usize::MAX } else { TOP };
-    let by_type = look.census.by_type();
-    let bytes = by_type.iter().map(|(_, total)| total.bytes).sum();
-    let (types, types_left) = types(look, by_type, wanted, top);
-    let (holders, holders_left) = holders(look, wanted, top);
-    let of_type = wanted.kind.as_ref().map_or_else(Vec::new, |name| of_type(look, name, top));
+    let census = &look.census;
+    let ((bytes, (types, types_left), (holders, holders_left), of_type), memory) = std::thread::scope(|scope| {
+        // The two ask the same objects different questions: millions of them, so that it pays to ask at the same time.
+        let memory = look.memory.as_mut().map(|found| {
+            scope.spawn(move || {
+                found.find_fakes(census);
+                let budget = lowtide_pyheap::budget::budget(found, Some(census));
+                memory::view(found, budget, census, &wanted.tensor, top)
+            })
+        });
+        let by_type = census.by_type();
+        let bytes = by_type.iter().map(|(_, total)| total.bytes).sum();
+        let of_type = wanted.kind.as_ref().map_or_else(Vec::new, |name| of_type(census, name, top));
+        let objects = (bytes, types(census, by_type, wanted, top), holders(census, wanted, top), of_type);
+        let memory = memory.map(|memory| memory.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        (objects, memory)
+    });
     let growth = before.map(|before| {
         let mut growth = look.census.growth_since(before);
         let fits = |text: &str| wanted.holder.as_ref().is_none_or(|wanted| text.contains(wanted.as_str()));
@@ -80,11 +92,6 @@ pub fn view(look: &mut Look, before: Option<&Summary>, wanted: &Wanted) -> View 
     let containers = holders.iter().filter(|_| wanted.owners).map(|holder| holder.id);
     let asked: Vec<ObjectId> = grown.iter().map(|holder| holder.id).chain(containers).collect();
     let (grown_own, holders_own) = owned(look, &asked, grown.len());
-    let memory = look.memory.as_mut().map(|found| {
-        found.find_fakes(&look.census);
-        let budget = lowtide_pyheap::budget::budget(found, Some(&look.census));
-        memory::view(found, budget, &look.census, &wanted.tensor, top)
-    });
     let by_name = wanted.holder.is_some();
     View { bytes, memory, types, types_left, holders, holders_left, of_type, growth, grown_own, holders_own, by_name }
 }
@@ -107,10 +114,10 @@ fn owned(look: &Look, asked: &[ObjectId], grown: usize) -> (Vec<Ownership>, Vec<
     (of(first), of(rest))
 }
 
-fn types(look: &Look, by_type: Vec<(TypeId, Total)>, wanted: &Wanted, top: usize) -> (Vec<(String, Total)>, usize) {
+fn types(census: &Census, by_type: Vec<(TypeId, Total)>, wanted: &Wanted, top: usize) -> (Vec<(String, Total)>, usize) {
     let mut by_name: HashMap<&str, Total> = HashMap::new();
     for (id, total) in by_type {
-        if let Some(kind) = look.census.types().get(id)
+        if let Some(kind) = census.types().get(id)
             && wanted.kind.as_ref().is_none_or(|wanted| kind.name.contains(wanted.as_str()))
         {
             let sum = by_name.entry(&kind.name).or_default();
@@ -126,8 +133,7 @@ fn types(look: &Look, by_type: Vec<(TypeId, Total)>, wanted: &Wanted, top: usize
 }
 
 /// Containers with many items, those that hold most first.
-fn holders(look: &Look, wanted: &Wanted, top: usize) -> (Vec<Holder>, usize) {
-    let census = &look.census;
+fn holders(census: &Census, wanted: &Wanted, top: usize) -> (Vec<Holder>, usize) {
     let held = census.held();
     let is_large = |id: &ObjectId| {
         census.kind(*id).is_some_and(|kind| kind.kind.is_container()) && census.len_of(*id).is_some_and(|len| len >= ITEMS)
@@ -154,8 +160,7 @@ fn holders(look: &Look, wanted: &Wanted, top: usize) -> (Vec<Holder>, usize) {
 }
 
 /// Who holds objects of a type: ways that differ in positions only are one.
-fn of_type(look: &Look, name: &str, top: usize) -> Vec<(Path, Total)> {
-    let census = &look.census;
+fn of_type(census: &Census, name: &str, top: usize) -> Vec<(Path, Total)> {
     let mut ways: HashMap<ObjectId, (ObjectId, Total)> = HashMap::new();
     // Objects of the type that hold one another (a linked list) are one way, that of the first.
     let mut first: HashMap<ObjectId, ObjectId> = HashMap::new();
