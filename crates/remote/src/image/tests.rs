@@ -31,7 +31,7 @@ struct Torn(Arc<Mutex<usize>>, bool);
 impl Source for Torn {
     fn read(&self, address: u64, out: &mut [u8]) -> io::Result<usize> {
         *self.0.lock().unwrap() += 1;
-        if (address >> 16) % 2 == 1 {
+        if !(address >> 16).is_multiple_of(2) {
             return Err(io::Error::from_raw_os_error(libc::EFAULT));
         }
         out.fill((address >> 17) as u8);
@@ -42,7 +42,7 @@ impl Source for Torn {
         if !self.1 {
             return self.read(addresses[0], &mut out[..16]).map(|_| 1);
         }
-        let good = addresses.iter().take_while(|at| (*at >> 16) % 2 == 0).count();
+        let good = addresses.iter().take_while(|at| (*at >> 16).is_multiple_of(2)).count();
         *self.0.lock().unwrap() += 1;
         for (at, out) in addresses.iter().zip(out.chunks_exact_mut(16)).take(good) {
             out.fill((at >> 17) as u8);
