@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -36,6 +38,17 @@ ONCE_SECONDS = 60.0
 GOAL_RUFF = 4.0  # times Ruff's time, at most
 GOAL_TORCHFIX = 100.0  # times TorchFix's speed, at least
 GOAL_LIGHTNING_S = 0.5
+# Copies of a package that import each other: a tree, and one that is ten times as large.
+COPIES = (2, 20)
+# Sizes of a file that is a tree of its own, in MiB; the largest is near the most that is read of one.
+LARGE_MIB = (1, 2, 3.9)
+GOAL_TEN_TIMES = 1.25  # times the memory for ten times the files, at most
+MEMORY_ABOUT = (
+    "Memory of lowtide alone, on two cores: copies of lightning under names of their own, each file of which imports the same file of "
+    "the next copy, and single files that are put together of lightning's; the most of three runs. Whatever the size of the tree, it is "
+    "that of the parts that are read at a time (2.5 MiB of source and 1 MiB of what it imports, one on each core and eight at most), or "
+    "that of a file that is larger than a part."
+)
 
 
 def tree(name: str, version: str) -> Path:
@@ -66,6 +79,53 @@ def commands(lowtide: Path, path: Path) -> dict[str, list[str]]:
         "TorchFix": [str(python), str(tools / "torchfix"), str(path)],
         "torch-preflight": [str(python), str(tools / "torch-preflight"), "check", str(path)],
     }
+
+
+def copied(package: Path, folder: Path, copies: int) -> Path:
+    """Copies of a package below a folder, each under a name of its own, that import each other."""
+    target = folder / f"{copies}-copies"
+    imports = re.compile(rf"^(\s*(?:from|import) ){package.name}(?=[.\s])", re.MULTILINE)
+    for at in range(copies):
+        name, other = f"{package.name}_{at}", f"{package.name}_{(at + 1) % copies}"
+        for file in package.rglob("*.py"):
+            place = file.relative_to(package)
+            module = ".".join((other, *place.with_suffix("").parts)).removesuffix(".__init__")
+            text = imports.sub(rf"\g<1>{name}", file.read_text()) + f"\nimport {module}\n"
+            path = target / name / place
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    return target
+
+
+def put_together(package: Path, folder: Path, mib: float) -> Path:
+    """One file of so many MiB that is put together of a package's files."""
+    target = folder / f"{mib}-mib"
+    target.mkdir()
+    files, left = itertools.cycle(sorted(package.rglob("*.py"))), mib * 1024**2
+    # Piece by piece: what a child had before it became another program counts as its memory.
+    with (target / "large.py").open("wb") as large:
+        while (left := left - len(more := next(files).read_bytes() + b"\n")) >= 0:
+            large.write(more)
+    return target
+
+
+def memory(answer: Answer, lowtide: Path) -> None:
+    """That memory follows the largest file, and not the tree."""
+    (package,) = [path for path in tree("lightning", TREES["lightning"]).iterdir() if (path / "__init__.py").exists()]
+    rows, most = [], {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        trees = [(f"{copies} copies", copied(package, folder, copies)) for copies in COPIES]
+        trees += [(f"one file of {mib:g} MiB", put_together(package, folder, mib)) for mib in LARGE_MIB]
+        for what, path in trees:
+            runs = [measured(["taskset", "-c", "0,1", str(lowtide), "check", "--fail-on", "none", str(path)]) for _ in range(3)]
+            most[what] = max(run[2] for run in runs)
+            sizes = [file.stat().st_size for file in path.rglob("*.py")]
+            sums = [f"{sum(sizes) / 1024**2:.1f} MiB", f"{max(sizes) / 1024**2:.2f} MiB"]
+            rows.append([what, len(sizes), *sums, f"{median(run[0] for run in runs):.2f}", f"{most[what]:.0f} MiB"])
+    answer.table(MEMORY_ABOUT, ["tree", "files", "all", "largest file", "seconds", "memory"], rows)
+    few, many = (most[f"{copies} copies"] for copies in COPIES)
+    answer.gate(f"ten times the files: at most {GOAL_TEN_TIMES:g} times the memory", f"{many / few:.2f}", many / few <= GOAL_TEN_TIMES)
 
 
 def measured(command: list[str]) -> tuple[float, float, float, bool]:
@@ -121,6 +181,7 @@ def main() -> None:
         )
         seconds = middle["lightning", "lowtide"][0]
         answer.goal(f"lightning in {GOAL_LIGHTNING_S} s", f"{seconds:.2f} s", seconds <= GOAL_LIGHTNING_S)
+    memory(answer, args.lowtide)
     answer.print()
 
 

@@ -14,6 +14,9 @@ use lowtide_lint::source::{Ignores, SourceError};
 
 use crate::{Cause, all};
 
+/// Parts that are read at a time, at most: each takes some 60 MiB, and a machine may have a hundred processors.
+const MOST_AT_A_TIME: usize = 8;
+
 /// A pattern that leaks, and where.
 #[derive(Clone, Debug)]
 pub struct Finding {
@@ -75,7 +78,7 @@ pub struct Checked {
     pub errors: Vec<SourceError>,
 }
 
-/// Applies every rule to files that belong together in parts: each is read as one program, on all processors.
+/// Applies every rule to files that belong together in parts: each is read as one program, several at a time.
 #[must_use]
 pub fn check_parts(files: &(dyn Files + Sync), parts: &[&[PathBuf]]) -> Checked {
     let (next, all) = (AtomicUsize::new(0), Mutex::new(Checked::default()));
@@ -87,7 +90,7 @@ pub fn check_parts(files: &(dyn Files + Sync), parts: &[&[PathBuf]]) -> Checked 
             all.errors.extend(one.errors);
         }
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(parts.len());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_AT_A_TIME).min(parts.len());
     std::thread::scope(|scope| {
         for _ in 1..threads {
             scope.spawn(work);

@@ -7,7 +7,7 @@ use super::{BlockId, Model, Result};
 use crate::table::HashMap;
 
 /// Scopes that bind one name, more than which are not gone through one by one.
-const MANY: usize = 64;
+const MANY: usize = 16;
 
 /// Index of a scope in its model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
