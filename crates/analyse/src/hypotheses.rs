@@ -100,7 +100,14 @@ fn workers(run: &Analyser, assessment: &Assessment) -> Hypothesis {
     if born > 0 && evidence == "there are none" {
         (found, evidence) = (HypothesisState::RuledOut, "workers start anew and take their memory with them".to_owned());
     }
-    say("leaking workers", found, evidence, "set persistent_workers=False, or look at what the Dataset keeps between samples")
+    // A pool or a server of the program's own has no Dataset.
+    let loads = run.store().tracks.values().any(|track| track.process.role == Role::DataloaderWorker);
+    let next = if loads || born == 0 {
+        "set persistent_workers=False, or look at what the Dataset keeps between samples"
+    } else {
+        "look at what these processes keep from one piece of work to the next"
+    };
+    say("leaking workers", found, evidence, next)
 }
 
 fn spikes(assessment: &Assessment) -> Hypothesis {

@@ -104,6 +104,19 @@ fn who_keeps_the_maps_of_growing_shared_memory_is_named_where_it_is_one() {
 }
 
 #[test]
+fn what_to_do_about_a_process_beside_the_trainer_is_by_what_it_is() {
+    let sample = |id: ProcId, t| ProcSample { anon: (100 << 20) + u64::from(id.0 * t) * (1 << 20), ..ProcSample::empty(id) };
+    let next = |role| {
+        let report = made(&[process(0, Role::Trainer), process(1, role)], &[], sample).report();
+        let workers = report.hypotheses.iter().find(|each| each.name == "leaking workers").expect("it is asked");
+        assert_eq!(workers.state, HypothesisState::Holds, "{workers:?}");
+        workers.action.contains("persistent_workers")
+    };
+    assert!(next(Role::DataloaderWorker));
+    assert!(!next(Role::Other), "a server of the program's own has no Dataset");
+}
+
+#[test]
 fn what_multiplies_costs_what_each_of_them_takes() {
     // The trainer loads 300 MiB within four seconds, and starts a process of 100 KiB in each second from then on: the set of processes
     // is never the same at two ticks.
