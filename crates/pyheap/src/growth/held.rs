@@ -12,39 +12,63 @@ use crate::walk::{ObjectId, Objects, Parent, Root};
 #[derive(Debug)]
 pub struct Held {
     counts: Vec<u32>,
+    bytes: HeldBytes,
+}
+
+/// The bytes that each object holds, itself included.
+#[derive(Debug)]
+pub struct HeldBytes {
     bytes: Vec<u32>,
     large: HashMap<ObjectId, u64>,
 }
 
-impl Held {
+impl HeldBytes {
     fn of(objects: &Objects) -> Self {
-        let mut held = Self { counts: vec![1; objects.len()], bytes: vec![0; objects.len()], large: HashMap::new() };
+        let mut held = Self { bytes: vec![0; objects.len()], large: HashMap::new() };
         // A parent's number is smaller than its children's.
         for id in objects.ids().rev() {
-            let bytes = held.bytes(id).saturating_add(objects.size(id));
-            held.set_bytes(id, bytes);
+            let bytes = held.get(id).saturating_add(objects.size(id));
+            held.set(id, bytes);
             if let Parent::Object(parent) = objects.parent(id) {
-                held.counts[parent.0 as usize] += held.counts[id.0 as usize];
-                held.set_bytes(parent, held.bytes(parent).saturating_add(bytes));
+                held.set(parent, held.get(parent).saturating_add(bytes));
             }
         }
         held
     }
 
-    fn set_bytes(&mut self, id: ObjectId, bytes: u64) {
+    fn set(&mut self, id: ObjectId, bytes: u64) {
         self.bytes[id.0 as usize] = u32::try_from(bytes).unwrap_or(u32::MAX);
         if bytes >= u64::from(u32::MAX) {
             self.large.insert(id, bytes);
         }
     }
 
-    /// Bytes that an object holds.
+    /// Those of one object.
     #[must_use]
-    pub fn bytes(&self, id: ObjectId) -> u64 {
+    pub fn get(&self, id: ObjectId) -> u64 {
         match self.bytes[id.0 as usize] {
             u32::MAX => self.large.get(&id).copied().unwrap_or(u64::from(u32::MAX)),
             bytes => u64::from(bytes),
         }
+    }
+}
+
+/// How many objects each holds, itself included.
+fn counts(objects: &Objects) -> Vec<u32> {
+    let mut counts = vec![1; objects.len()];
+    for id in objects.ids().rev() {
+        if let Parent::Object(parent) = objects.parent(id) {
+            counts[parent.0 as usize] += counts[id.0 as usize];
+        }
+    }
+    counts
+}
+
+impl Held {
+    /// Bytes that an object holds.
+    #[must_use]
+    pub fn bytes(&self, id: ObjectId) -> u64 {
+        self.bytes.get(id)
     }
 
     /// Objects and bytes.
@@ -58,7 +82,23 @@ impl Census {
     /// What each object holds.
     #[must_use]
     pub fn held(&self) -> Held {
-        Held::of(self.objects())
+        Held { counts: counts(self.objects()), bytes: self.held_bytes() }
+    }
+
+    /// The bytes that each object holds, without the number of objects: half the memory, where that is asked of few of them.
+    #[must_use]
+    pub fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::of(self.objects())
+    }
+
+    /// How many objects each of these holds, itself included; in their order.
+    #[must_use]
+    pub fn held_counts(&self, ids: &[ObjectId]) -> Vec<u64> {
+        if ids.is_empty() {
+            return Vec::new();
+        }
+        let counts = counts(self.objects());
+        ids.iter().map(|id| u64::from(counts[id.0 as usize])).collect()
     }
 
     /// What is held by nothing but itself, in all, and the object through which most of it was found.
