@@ -137,8 +137,12 @@ fn in_training(judged: Judged, windows: &[Window], ask: Ask, line: Option<&Line>
     Judged { outcome: Outcome::Unclear, doubt, more_s: trained.more_s.max(FEW_S), rising: trained.rising, ..judged }
 }
 
+/// The longest time after the last step, as a share of the growth before it, that says nothing.
+const TAIL: f64 = 0.5;
+
 /// What a program does after its last step (a test, the end of the interpreter) says nothing of whether growth in training had an end:
-/// where it seems to have one since then alone, what was seen until then stands.
+/// where it seems to have one since then alone, what was seen until then stands. Not where it was level for about as long as it had
+/// grown, nor, of growth that was no more than likely to go on, where that it stopped is plain: what filled up may just have been full.
 fn while_it_trained(judged: Judged, windows: &[Window], ask: Ask, line: Option<&Line>) -> Judged {
     let Some(last_s) = line.and_then(Line::last_step_s) else { return judged };
     if !matches!(judged.outcome, Outcome::Stopped | Outcome::Unclear) {
@@ -146,7 +150,9 @@ fn while_it_trained(judged: Judged, windows: &[Window], ask: Ask, line: Option<&
     }
     let until = windows.partition_point(|window| window.end_s <= last_s);
     let trained = in_training(judge(&windows[..until], Ask { ended: false, ..ask }), &windows[..until], ask, line);
-    if trained.grows() { trained } else { judged }
+    let tail_s = windows.last().map_or(0.0, |window| window.end_s) - trained.until_s;
+    let sure = if judged.outcome == Outcome::Stopped { trained.outcome == Outcome::Leaking } else { trained.grows() };
+    if sure && tail_s <= TAIL * (trained.until_s - trained.since_s) { trained } else { judged }
 }
 
 fn judge_process(series: &mut Vec<Series>, id: ProcId, track: &Track, line: Option<&Line>, over: bool) {

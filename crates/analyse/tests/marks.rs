@@ -95,6 +95,12 @@ fn growth_without_live_memory_is_of_another_kind() {
 }
 
 #[test]
+fn what_filled_up_for_a_short_time_and_was_level_for_long_is_not_claimed() {
+    let until = |t_s: f64| in_training(t_s.min(40.0));
+    assert!(!matches!(run_until(40, until, until, true).verdict, Verdict::Leak | Verdict::LikelyLeak));
+}
+
+#[test]
 fn what_comes_after_the_last_step_does_not_end_growth() {
     for last in [90, 110, 116] {
         let until = |t_s: f64| in_training(t_s.min(f64::from(last)));
