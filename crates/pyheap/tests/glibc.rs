@@ -7,14 +7,19 @@ use common::Target;
 use lowtide_pyheap::native::area::Areas;
 use lowtide_pyheap::native::glibc::{self, State, Told};
 use lowtide_pyheap::native::window::Window;
-use std::path::Path;
 
 /// What printing a line and waiting changes.
 const SLACK: u64 = 64 << 10;
 
 #[test]
 fn agrees_with_mallinfo_and_malloc_info() {
-    let target = Target::start(Path::new("python3"), "malloc.py");
+    for python in common::pythons() {
+        let target = Target::start(&python, "malloc.py");
+        check(&target);
+    }
+}
+
+fn check(target: &Target) {
     let said = target.said.clone();
     let info = |name: &str| said["info"][name].as_u64().unwrap();
     let (_, image) = target.look();

@@ -23,7 +23,7 @@ fn agrees_with_debugmallocstats() {
         let survey = glibc::survey(&mut window, areas, &mut |_, _| {}).unwrap();
         let mut reserved: Vec<_> = survey.arenas.iter().flat_map(|a| &a.spans).map(|span| span.reserved).collect();
         reserved.sort_unstable();
-        let sweep = sweep(&mut window, areas, &resident, &reserved);
+        let sweep = sweep(&mut window, areas, &resident, &reserved, survey.mapped_tail);
         let who = format!("{} {}", python.display(), said["version"]);
 
         let pymalloc = &sweep.pymalloc;
@@ -38,7 +38,10 @@ fn agrees_with_debugmallocstats() {
         assert!(pymalloc.empty_pools <= empty + 2, "{who}: {} empty pools of {empty}", pymalloc.empty_pools);
         let parameters = survey.parameters.unwrap();
         let bytes: u64 = sweep.mapped.iter().map(|m| m.size).sum();
-        assert_eq!((sweep.mapped.len() as u64, bytes), (parameters.mapped, parameters.mapped_bytes), "{who}: large chunks");
+        assert_eq!(sweep.mapped.len() as u64, parameters.mapped, "{who}: large chunks");
+        // glibc 2.43 counts the 16 bytes behind a chunk once more each time that it is made larger or smaller.
+        let over = parameters.mapped_bytes - bytes;
+        assert!(over == 0 || survey.mapped_tail > 0 && over < 4096 && over.is_multiple_of(survey.mapped_tail), "{who}: {over}");
         assert!(bytes > 40_000_000);
     }
 }

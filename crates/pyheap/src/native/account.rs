@@ -169,7 +169,8 @@ pub fn account(
         book.claim(What::Libraries, area.start, area.end);
     }
 
-    let sweep = sweep(window, areas, resident, &tidy(&book.claims));
+    let tail = survey.as_ref().map_or(0, |survey| survey.mapped_tail);
+    let sweep = sweep(window, areas, resident, &tidy(&book.claims), tail);
     for arena in &sweep.pymalloc.arenas {
         let inside = resident.within(arena.start, arena.end);
         *book.part(What::PythonObjects) += arena.used.min(inside);

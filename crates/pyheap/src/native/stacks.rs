@@ -12,16 +12,17 @@ const RECORD: u64 = 2304;
 
 /// The stacks that the stack pointers lie in, as ranges of addresses.
 pub fn find(window: &mut Window<'_>, areas: Areas<'_>, pointers: &[u64]) -> Vec<(u64, u64)> {
-    let mut found: Vec<(u64, u64)> = pointers
-        .iter()
-        .filter_map(|&pointer| {
-            let area = areas.find(pointer).filter(|area| is_anonymous(area) && area.perms.write)?;
-            // Below the stack is its guard, so that the map begins with it; above it the kernel may have joined anything.
-            Some((area.start, record(window, pointer, area.end).unwrap_or(area.end)))
-        })
-        .collect();
-    found.sort_unstable();
-    found.dedup_by_key(|stack| stack.0);
+    let mut pointers = pointers.to_vec();
+    pointers.sort_unstable();
+    let mut found: Vec<(u64, u64)> = Vec::new();
+    for pointer in pointers {
+        let below = found.last().map_or(0, |stack| stack.1);
+        let area = areas.find(pointer).filter(|area| pointer >= below && is_anonymous(area) && area.perms.write);
+        let Some(area) = area else { continue };
+        // Below the stack is its guard, which parts it from other maps; since glibc 2.42 on newer kernels it does not, and stacks
+        // of several threads lie in one map, back to back. Above a stack the kernel may have joined anything.
+        found.push((area.start.max(below), record(window, pointer, area.end).unwrap_or(area.end)));
+    }
     found
 }
 
@@ -35,4 +36,26 @@ fn record(window: &mut Window<'_>, pointer: u64, end: u64) -> Option<u64> {
         at += 64;
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lowtide_remote::Fake;
+
+    #[test]
+    fn stacks_that_share_a_map_are_told_apart_by_their_records() {
+        let start = 0x7000_0000;
+        let mut memory = Fake::new().segment(start, vec![0; 0x8000]);
+        for record in [start + 0x2f00, start + 0x5f00] {
+            memory = memory.word(record, record).word(record + SELF, record);
+        }
+        let image = memory.image();
+        let find = |pointers: &[u64]| find(&mut Window::new(&image), Areas::new(image.maps()), pointers);
+        let (first, second) = ((start, start + 0x4000), (start + 0x4000, start + 0x7000));
+        assert_eq!(find(&[start + 0x5000, start + 0x2000, start + 0x2e00]), [first, second]);
+        assert_eq!(find(&[start + 0x2000]), [first]);
+        assert_eq!(find(&[start + 0x7800]), [(start, start + 0x8000)], "no record above it: all that may be its own");
+        assert_eq!(find(&[0x1000]), []);
+    }
 }

@@ -27,8 +27,9 @@ pub struct Sweep {
     pub skipped: u64,
 }
 
-/// Looks at every resident page of every anonymous map outside of `reserved` (sorted, apart from each other).
-pub fn sweep(window: &mut Window<'_>, areas: Areas<'_>, resident: &Resident, reserved: &[(u64, u64)]) -> Sweep {
+/// Looks at every resident page of every anonymous map outside of `reserved` (sorted, apart from each other). `tail` is
+/// malloc's (`Survey::mapped_tail`).
+pub fn sweep(window: &mut Window<'_>, areas: Areas<'_>, resident: &Resident, reserved: &[(u64, u64)], tail: u64) -> Sweep {
     let mut out = Sweep::default();
     let mut looks = 0;
     for area in areas.iter().filter(|area| is_anonymous(area) && area.perms.read && area.perms.write) {
@@ -55,7 +56,7 @@ pub fn sweep(window: &mut Window<'_>, areas: Areas<'_>, resident: &Resident, res
             row = (row * 2).min(ROW);
             for (page, head) in pages.into_iter().zip(heads) {
                 looks += 1;
-                at = look(page, head, area.end, &mut out);
+                at = look(page, head, area.end, tail, &mut out);
                 if at != page + step {
                     (row, step) = (1, (at - page).min(STEP));
                     break;
@@ -74,7 +75,7 @@ fn pages(at: u64, end: u64, step: u64, most: usize, resident: &Resident, reserve
 }
 
 /// What one page says by its head; returns the next to be looked at.
-fn look(page: u64, head: Option<[u8; pymalloc::HEADER]>, end: u64, out: &mut Sweep) -> u64 {
+fn look(page: u64, head: Option<[u8; pymalloc::HEADER]>, end: u64, tail: u64, out: &mut Sweep) -> u64 {
     let Some(head) = head else { return page + PAGE };
     if let Some(pool) = pymalloc::pool(page, &head) {
         out.pymalloc.add(page, pool, end);
@@ -82,7 +83,7 @@ fn look(page: u64, head: Option<[u8; pymalloc::HEADER]>, end: u64, out: &mut Swe
     }
     let mut first = [0; 16];
     first.copy_from_slice(&head[..16]);
-    if let Some(mapped) = glibc::mapped_at(page, &first, end) {
+    if let Some(mapped) = glibc::mapped_at(page, &first, end, tail) {
         out.pymalloc.cut(page);
         out.mapped.push(mapped);
         return page + mapped.size;

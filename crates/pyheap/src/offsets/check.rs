@@ -69,3 +69,27 @@ pub fn collector(layout: &Layout, runtime: u64, interpreter: u64) -> u64 {
         None => interpreter.wrapping_add(layout.interp_gc),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::v3_13;
+    use super::*;
+    use lowtide_remote::Fake;
+
+    /// A collector whose lists, with their heads at these offsets, are all empty.
+    fn collector_with(heads: &[u64]) -> Image {
+        let at = 0x1000 + v3_13::LAYOUT.interp_gc;
+        let memory = Fake::new().segment(0x1000, vec![0; 0x3000]);
+        heads.iter().fold(memory, |memory, head| memory.word(at + head, at + head).word(at + head + 8, at + head)).image()
+    }
+
+    #[test]
+    fn lists_of_either_alignment_are_told_by_their_links() {
+        let fits = |heads, layout| lists(&collector_with(heads), layout, 0, 0x1000);
+        let (wide, narrow) = (&v3_13::LAYOUT, &v3_13::NARROW);
+        assert_eq!(fits(wide.generations, wide), Ok(()));
+        assert_eq!(fits(narrow.generations, narrow), Ok(()));
+        assert_eq!(fits(narrow.generations, wide), Err("a list of the collector is not linked"));
+        assert_eq!(fits(wide.generations, narrow), Err("a list of the collector is not linked"));
+    }
+}

@@ -21,9 +21,17 @@ pub use layout::{Attributes, Digits, Frames, Keys, Layout, Lines, Locals, Top, f
 use crate::error::{Error, Version};
 use lowtide_remote::Image;
 
-/// All tables, oldest first.
-pub static TABLES: [&Layout; 7] =
-    [&v3_8::LAYOUT, &v3_9::LAYOUT, &v3_10::LAYOUT, &v3_11::LAYOUT, &v3_12::LAYOUT, &v3_13::LAYOUT, &v3_14::LAYOUT];
+/// All tables, oldest first; of one version those of its newer releases come last.
+pub static TABLES: [&Layout; 8] = [
+    &v3_8::LAYOUT,
+    &v3_9::LAYOUT,
+    &v3_10::LAYOUT,
+    &v3_11::LAYOUT,
+    &v3_12::LAYOUT,
+    &v3_13::LAYOUT,
+    &v3_13::NARROW,
+    &v3_14::LAYOUT,
+];
 
 /// Finds the layout that fits the interpreter at `_PyRuntime`, and its version.
 ///
@@ -35,13 +43,21 @@ pub fn choose(image: &Image, runtime: u64) -> Result<(Layout, Version), Error> {
         if offsets.free_threaded {
             return Err(Error::FreeThreaded { version });
         }
-        let table = TABLES.iter().find(|table| table.minor == version.minor && version.major == 3);
-        let mut layout = (*table.ok_or(Error::Unknown { version })?).clone();
-        offsets.apply(&mut layout);
-        return match check::fits(image, runtime, &layout) {
-            Ok(version) => Ok((layout, version)),
-            Err(what) => Err(Error::NoFit { runtime, tried: format!("3.{}: {what}", layout.minor) }),
-        };
+        let mut tables = TABLES.iter().filter(|table| table.minor == version.minor && version.major == 3).peekable();
+        if tables.peek().is_none() {
+            return Err(Error::Unknown { version });
+        }
+        let mut tried = Vec::new();
+        for table in tables {
+            let mut layout = (*table).clone();
+            offsets.apply(&mut layout);
+            match check::fits(image, runtime, &layout) {
+                Ok(version) => return Ok((layout, version)),
+                Err(what) => tried.push(format!("3.{}: {what}", layout.minor)),
+            }
+        }
+        tried.dedup();
+        return Err(Error::NoFit { runtime, tried: tried.join("; ") });
     }
     let mut tried = Vec::new();
     for table in TABLES.iter().filter(|table| table.minor < debug::FIRST_MINOR) {

@@ -1,7 +1,7 @@
 //! A made-up process with a heap of glibc's, of any version: what a test wants to find in it is put there.
 #![allow(dead_code, clippy::unwrap_used, missing_docs)]
 
-use lowtide_pyheap::native::glibc::layout::{self, BINS, Layout, TCACHE_LISTS, Version};
+use lowtide_pyheap::native::glibc::layout::{self, BINS, Layout, Version};
 use lowtide_remote::{Image, Map, Maps, Perms, Source};
 use std::io;
 
@@ -9,6 +9,8 @@ pub const TEXT: u64 = 0x7f00_0000_0000;
 pub const DATA: u64 = 0x7f00_0010_0000;
 pub const HEAP: u64 = 0x5500_0000_0000;
 const LIBC: &[u8] = b"/usr/lib/libc.so.6";
+/// Chunks that a list of a thread's cache has room for.
+const ROOM: u64 = 16;
 /// Where the arena lies in the data.
 const ARENA: u64 = DATA + 0x120;
 
@@ -95,20 +97,23 @@ fn heap(memory: &mut Pieces, layout: &Layout, chunks: &[(u64, Is)]) -> u64 {
     }
     memory.put(at + 8, 0x1000 | in_use);
     for (chunk, size) in fast {
-        let head = ARENA + layout.fast + 8 * ((size - 32) / 16);
+        let head = ARENA + layout.fast.expect("fast bins") + 8 * ((size - 32) / 16);
         let next = word(memory, head);
         memory.put(chunk + 16, hide(chunk + 16, next));
         memory.put(head, chunk);
     }
     if let Some(form) = layout.tcache {
-        let mut counts = vec![0; TCACHE_LISTS as usize];
+        let mut counts = vec![0; form.lists as usize];
         for (chunk, size) in cached {
-            let list = (size - 32) / 16;
+            let list = (0..form.lists).find(|list| form.belongs(*list, size)).unwrap();
             let head = HEAP + 16 + form.entries() + 8 * list;
             let next = word(memory, head);
             memory.put(chunk + 16, hide(chunk + 16, next));
             memory.put(head, chunk + 16);
             counts[list as usize] += 1;
+        }
+        if form.room {
+            counts.iter_mut().for_each(|count| *count = ROOM - *count);
         }
         let per_word = 8 / form.count;
         for (i, group) in counts.chunks(per_word as usize).enumerate() {

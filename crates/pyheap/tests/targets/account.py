@@ -6,6 +6,7 @@ import mmap
 import re
 import sys
 import threading
+import time
 
 MIB = 1 << 20
 libc = ctypes.CDLL(None)
@@ -35,8 +36,16 @@ def deep(n):
     return deep(n - 1) if n else wait.wait()
 
 
-for _ in range(3):
-    threading.Thread(target=deep, args=(50,), daemon=True).start()
+def asleep(thread):
+    return open(f"/proc/self/task/{thread.native_id}/stat").read().rsplit(") ", 1)[1][0] == "S"
+
+
+threads = [threading.Thread(target=deep, args=(50,), daemon=True) for _ in range(3)]
+for thread in threads:
+    thread.start()
+# A thread that is not in a call of the kernel does not tell where its stack is.
+while not all(map(asleep, threads)):
+    time.sleep(0.05)
 
 status = open("/proc/self/status").read()
 anon = int(re.search(r"RssAnon:\s+(\d+)", status).group(1)) * 1024

@@ -27,7 +27,7 @@ pub enum Error {
     #[error("no glibc in the process (musl or another C library): its native heap cannot be told apart")]
     NoGlibc,
     /// Its version has no entry in the table.
-    #[error("glibc {0} is not known (2.17 to 2.41 are): its heap is counted as one anonymous piece")]
+    #[error("glibc {0} is not known (2.17 to 2.43 are): its heap is counted as one anonymous piece")]
     UnknownVersion(Version),
     /// Nothing in its data looks like an arena.
     #[error("glibc {0} is there, but no arena of the known form: malloc was replaced or never used")]
@@ -133,7 +133,8 @@ pub fn is_arena(window: &mut Window<'_>, areas: Areas<'_>, layout: &Layout, at: 
         if forward == 0 || back == 0 {
             return false;
         }
-        let whole = forward % 16 == head % 16
+        // A chunk's place is a multiple of 16; a head's own is not in 2.43.
+        let whole = (forward == head || forward.is_multiple_of(16))
             && link(forward.wrapping_add(24)) == Some(head)
             && link(back.wrapping_add(16)) == Some(head);
         torn += u64::from(!whole);

@@ -1,20 +1,21 @@
 //! Chunks that are free but look used: the arenas' fast bins and the threads' caches.
 
 use super::find::Books;
-use super::layout::{FAST_BINS, Layout, TCACHE_LISTS, Tcache};
+use super::layout::{FAST_BINS, Layout, Tcache};
 use crate::native::window::Window;
 
 /// Chunks of fast bins kept in mind at most; more count as used, and are told as such.
 const MOST: usize = 4 << 20;
-/// A thread's list holds 7 chunks; a tunable allows as many as the count can hold.
+/// A thread's list holds 7 chunks, 16 from 2.43 on; a tunable allows as many as the count can hold.
 const LONGEST: u64 = 65535;
 
 /// Addresses of all chunks in fast bins, sorted. The flag says whether there were more than are kept.
 pub fn fast(window: &mut Window<'_>, books: &Books) -> (Vec<u64>, bool) {
     let mut found = Vec::new();
+    let Some(first_bin) = books.layout.fast else { return (found, false) };
     for &arena in &books.arenas {
         for bin in 0..FAST_BINS {
-            let mut chunk = window.u64(arena + books.layout.fast + 8 * bin).unwrap_or(0);
+            let mut chunk = window.u64(arena + first_bin + 8 * bin).unwrap_or(0);
             let size = 32 + 16 * bin;
             let first = found.len();
             // Sizes are checked, so that a list that goes astray ends; one that bites its tail ends by its length.
@@ -48,21 +49,17 @@ fn reveal(layout: &Layout, at: u64, word: u64) -> u64 {
 pub fn cached(window: &mut Window<'_>, layout: &Layout, form: Tcache, chunk: u64) -> Option<Vec<(u64, u64)>> {
     let base = chunk + 16;
     let mut found = Vec::new();
-    for list in 0..TCACHE_LISTS {
-        let count = match form.count {
-            1 => u64::from(u8::from_le_bytes(window.array(base + list)?)),
-            _ => u64::from(u16::from_le_bytes(window.array(base + 2 * list)?)),
-        };
-        let mut entry = window.u64(base + form.entries() + 8 * list)?;
-        let size = 32 + 16 * list;
+    let lengths = lengths(window, form, base)?;
+    for (list, count) in (0..).zip(lengths) {
+        let mut entry = head(window, form, base, list)?;
         let mut length = 0;
         while entry != 0 {
-            let head = window.u64(entry.checked_sub(8)?)?;
+            let size = window.u64(entry.checked_sub(8)?)? & !7;
             // One more or less than its count: the thread was stopped between the two.
-            if !entry.is_multiple_of(16) || head & !7 != size || length > count || length >= LONGEST {
+            if !entry.is_multiple_of(16) || !form.belongs(list, size) || length > count || length >= LONGEST {
                 return None;
             }
-            found.push((entry - 16, size));
+            found.push((entry.checked_sub(16)?, size));
             length += 1;
             entry = reveal(layout, entry, window.u64(entry)?);
         }
@@ -71,4 +68,33 @@ pub fn cached(window: &mut Window<'_>, layout: &Layout, form: Tcache, chunk: u64
         }
     }
     Some(found)
+}
+
+/// How many chunks each list of a cache says it has.
+fn lengths(window: &mut Window<'_>, form: Tcache, base: u64) -> Option<Vec<u64>> {
+    let mut counts = Vec::new();
+    for list in 0..form.lists {
+        counts.push(match form.count {
+            1 => u64::from(u8::from_le_bytes(window.array(base + list)?)),
+            _ => u64::from(u16::from_le_bytes(window.array(base + 2 * list)?)),
+        });
+    }
+    if !form.room {
+        return Some(counts);
+    }
+    // All lists have room for the same number, which is what an empty one says. A cache has some empty lists: chunks of all
+    // sizes up to 4 MiB are not freed within the few that fit.
+    let mut capacity = 0;
+    for (list, &room) in (0..).zip(&counts) {
+        if head(window, form, base, list)? == 0 {
+            capacity = capacity.max(room);
+        }
+    }
+    (capacity > 0).then_some(())?;
+    counts.into_iter().map(|room| capacity.checked_sub(room)).collect()
+}
+
+/// The first chunk of a list; 0 where it is empty.
+fn head(window: &mut Window<'_>, form: Tcache, base: u64, list: u64) -> Option<u64> {
+    window.u64(base + form.entries() + 8 * list)
 }

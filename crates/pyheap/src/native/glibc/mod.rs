@@ -87,6 +87,8 @@ pub struct Survey {
     pub arenas: Vec<Arena>,
     /// malloc's own count of chunks with a map of their own.
     pub parameters: Option<Parameters>,
+    /// What [`mapped_at`] must know of the version.
+    pub mapped_tail: u64,
     /// Thread caches found.
     pub caches: u64,
     /// Whether the fast bins held more chunks than are kept in mind: the rest is in `used`.
@@ -147,7 +149,14 @@ pub fn survey(window: &mut Window<'_>, areas: Areas<'_>, tell: &mut dyn FnMut(&m
             }
         }
     }
-    Ok(Survey { version: books.version, arenas, parameters: books.parameters, caches, fast_cut })
+    Ok(Survey {
+        version: books.version,
+        arenas,
+        parameters: books.parameters,
+        mapped_tail: books.layout.mapped_tail,
+        caches,
+        fast_cut,
+    })
 }
 
 fn class(size: u64) -> usize {
