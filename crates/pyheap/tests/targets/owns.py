@@ -40,8 +40,10 @@ class Slots:
 
 class Trainer:
     def __init__(self):
+        # In the order of the alphabet, in which 3.14 keeps attributes that a class's own methods set: what both hold is met
+        # in the first one first.
         self.history = [{"loss": 0.5 * n, "block": block()} for n in range(30)]
-        self.best = []
+        self.picked = []
 
 
 def closure():
@@ -104,7 +106,7 @@ keeper = {"deep": {"deeper": [outer["inner"]]}}
 
 # An object of which another attribute holds one item.
 trainer = Trainer()
-trainer.best.append(trainer.history[3])
+trainer.picked.append(trainer.history[3])
 
 # Two of three.
 three_a = blocks(12)
@@ -144,8 +146,8 @@ CASES = [
         "history",
         HERE + "trainer: Trainer -> .history: list",
         lambda: trainer.history.clear(),
-        lambda: trainer.best.clear(),
-        [HERE + "trainer: Trainer -> .best: list"],
+        lambda: trainer.picked.clear(),
+        [HERE + "trainer: Trainer -> .picked: list"],
     ],
     ["three", HERE + "three_a: list", lambda: drop("three_a"), lambda: drop("three_b", "three_c"), []],
     ["named", HERE + "named: list", lambda: empty("named"), None, [HERE + "alias: list"]],

@@ -158,12 +158,17 @@ mod tests {
 
     /// A core file with these segments (address, flags, bytes, size in memory) and file names (start, offset in pages, name).
     fn made(segments: &[(u64, u32, &[u8], u64)], names: &[(u64, u64, &str)]) -> Vec<u8> {
+        made_on(EM_X86_64, 4096, segments, names)
+    }
+
+    /// The same of a machine with pages of this size.
+    fn made_on(machine: u8, page: u64, segments: &[(u64, u32, &[u8], u64)], names: &[(u64, u64, &str)]) -> Vec<u8> {
         let mut note = Vec::new();
-        for number in [names.len() as u64, 4096] {
+        for number in [names.len() as u64, page] {
             note.extend(number.to_le_bytes());
         }
         for (start, offset, _) in names {
-            for number in [*start, start + 4096, *offset] {
+            for number in [*start, start + page, *offset] {
                 note.extend(number.to_le_bytes());
             }
         }
@@ -180,13 +185,14 @@ mod tests {
         let mut file = vec![0; 64];
         file[..6].copy_from_slice(b"\x7fELF\x02\x01");
         file[16] = 4;
+        file[18] = machine;
         file[32] = 64;
         file[54] = 56;
         file[56] = segments.len() as u8 + 1;
         let mut offset = (64 + 56 * (segments.len() + 1)) as u64;
         let mut header = |kind: u32, flags: u32, address: u64, written: u64, size: u64| {
             file.extend([kind.to_le_bytes(), flags.to_le_bytes()].concat());
-            for number in [offset, address, 0, written, size, 4096] {
+            for number in [offset, address, 0, written, size, page] {
                 file.extend(number.to_le_bytes());
             }
             offset += written;
@@ -201,6 +207,8 @@ mod tests {
     }
 
     const NT_FILE: u32 = 0x4649_4c45;
+    const EM_X86_64: u8 = 62;
+    const EM_AARCH64: u8 = 183;
 
     fn opened(root: &Path, bytes: &[u8]) -> Result<Core, Error> {
         let path = root.join("core");
@@ -227,6 +235,18 @@ mod tests {
         assert_eq!(image.u16(0x4_0000), Some(0x0202), "from the second page of the file");
         assert_eq!(image.u8(0x5_0000), None, "who knows what it was");
         assert_eq!(image.u8(0x1_2000), None);
+    }
+
+    #[test]
+    fn one_of_another_machine_is_read_by_the_size_of_its_pages() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("lib.so"), [[1; 65536], [2; 65536]].concat()).unwrap();
+        let segments: [(u64, u32, &[u8], u64); 2] = [(0x1_0000, 6, &[7; 65536], 65536), (0x4_0000, 5, &[], 65536)];
+        let core = opened(root.path(), &made_on(EM_AARCH64, 65536, &segments, &[(0x4_0000, 1, "/lib.so")])).unwrap();
+        assert_eq!((core.pid(), core.threads(), core.missing()), (Some(77), 1, 0));
+        let image = core.image();
+        assert_eq!(image.u16(0x1_fffe), Some(0x0707));
+        assert_eq!((image.u16(0x4_0000), image.u16(0x4_fffe)), (Some(0x0202), Some(0x0202)), "the second page of the file");
     }
 
     #[test]
