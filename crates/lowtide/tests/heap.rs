@@ -57,6 +57,9 @@ fn a_core_file_is_read_in_place_of_a_process() {
     assert_eq!(lowtide(&["--core", "other", "--diff", "1s"]).status.code(), Some(2));
     // A limit of this machine may forbid cores, or something else may get them.
     let Some(core) = core_of(folder.path()) else { return };
+    let elsewhere = lowtide(&["--core", core.to_str().unwrap(), "--root", "."]);
+    assert_eq!(elsewhere.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&elsewhere.stderr).contains("(below ., see --root)"));
     let output = lowtide(&["--core", core.to_str().unwrap(), "--format", "json", "--type", "Trainer"]);
     let answer: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));

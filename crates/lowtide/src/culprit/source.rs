@@ -28,9 +28,9 @@ impl Sources {
         Self { files: Rooted::new(root.path()), folder, started, _root: Some(root) }
     }
 
-    /// Those that are here, of a process that is gone.
-    pub fn here() -> Self {
-        Self { files: Rooted::new("/"), folder: std::env::current_dir().unwrap_or_default(), started: None, _root: None }
+    /// Those below a folder, of a process that is gone.
+    pub fn below(root: &Path) -> Self {
+        Self { files: Rooted::new(root), folder: std::env::current_dir().unwrap_or_default(), started: None, _root: None }
     }
 
     /// A file as the process means it; `None` where there is no such file (`<string>`, `<frozen os>`).

@@ -158,10 +158,10 @@ impl Look {
         Err(later(&Error::Collecting { attempts: ATTEMPTS }))
     }
 
-    /// Looks into a core file. What memory is for and tensors need the process itself.
-    pub fn of_core(path: &Path, threads: usize) -> Result<Self, Failure> {
+    /// Looks into a core file, whose program's files lie below `root`. What memory is for and tensors need the process itself.
+    pub fn of_core(path: &Path, root: &Path, threads: usize) -> Result<Self, Failure> {
         let cannot = |error: &dyn std::error::Error| Failure::cannot(error.to_string());
-        let core = Core::open(Path::new("/"), path).map_err(|error| cannot(&error))?;
+        let core = Core::open(root, path).map_err(|error| cannot(&error))?;
         let name = path.display();
         let cut = match core.missing() >> 20 {
             0 => String::new(),
@@ -169,8 +169,9 @@ impl Look {
         };
         let runtime = core.find_symbol(&["_PyRuntime"]).map(|(_, symbol)| symbol.address).ok_or_else(|| {
             Failure::cannot(format!(
-                "{name}{cut} shows no CPython: its program and libraries must be where they were when it was written, unchanged; PyPy and a Python \
-                 before 3.7 cannot be read"
+                "{name}{cut} shows no CPython: its program and libraries must be where they were when it was written, unchanged (below {}, \
+                 see --root); PyPy and a Python before 3.7 cannot be read",
+                root.display()
             ))
         })?;
         let image = core.image().with_budget(room()?);

@@ -36,6 +36,9 @@ pub struct Args {
     /// A core file in place of a process (`gcore PID`, or the kernel's); the program's files must be where they were
     #[arg(long, value_name = "FILE", conflicts_with_all = ["pid", "diff", "save", "compare", "max_pause", "tensor"])]
     core: Option<PathBuf>,
+    /// With --core: where the program's files lie, of a core file that comes from a container or another machine
+    #[arg(long, value_name = "FOLDER", requires = "core", default_value = "/", hide_default_value = true)]
+    root: PathBuf,
     /// The process that the newest `lowtide run` or `attach` watches, in place of a PID
     #[arg(long, conflicts_with_all = ["pid", "core"])]
     last: bool,
@@ -75,7 +78,7 @@ pub struct Args {
 pub fn heap(args: &Args) -> Result<u8, Failure> {
     let process = match (&args.core, args.pid) {
         (Some(path), _) => {
-            return shown(args, Look::of_core(path, look::threads())?, None, Sources::here());
+            return shown(args, Look::of_core(path, &args.root, look::threads())?, None, Sources::below(&args.root));
         }
         (None, Some(pid)) => look::open(pid)?,
         (None, None) => last::open()?,
