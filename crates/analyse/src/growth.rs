@@ -4,7 +4,7 @@ use lowtide_model::{Kind, ProcId, Role};
 
 use crate::cut;
 use crate::gpu;
-use crate::judge::{Ask, Judged, Outcome, judge};
+use crate::judge::{Ask, Judged, LOADS, Outcome, judge};
 use crate::marks::cycles::WAITS;
 use crate::marks::spread::SPREADS;
 use crate::marks::{Line, Marks};
@@ -123,8 +123,11 @@ fn ended_for_good(track: &Track, store: &Store, end_s: f64) -> bool {
 /// stretch that was judged lies before it, it is a leak only if what came after it grows as well. Else nothing is decided,
 /// until the whole shows that it stopped: a program may also train late, and leak before.
 fn in_training(judged: Judged, windows: &[Window], ask: Ask, line: Option<&Line>) -> Judged {
-    let Some(first_s) = line.and_then(Line::first_step_s) else { return judged };
-    if !judged.grows() || first_s < judged.since_s + SET_UP_SHARE * (judged.until_s - judged.since_s) {
+    let Some((line, first_s)) = line.and_then(|line| Some((line, line.first_step_s()?))) else { return judged };
+    let is_set_up = judged.grows() && first_s >= judged.since_s + SET_UP_SHARE * (judged.until_s - judged.since_s);
+    // What grew in three epochs alike is not being loaded.
+    let loads_on = judged.doubt == LOADS && line.epoch_s(judged.since_s.max(first_s), judged.until_s).is_some();
+    if !is_set_up && !loads_on {
         return judged;
     }
     let after = windows.partition_point(|window| window.start_s < first_s);
@@ -132,6 +135,9 @@ fn in_training(judged: Judged, windows: &[Window], ask: Ask, line: Option<&Line>
     let trained = judge(&windows[after..], Ask { fresh: false, ..ask });
     if trained.grows() {
         return trained;
+    }
+    if loads_on {
+        return judged;
     }
     let doubt = "it grew before the first step; whether training goes on with it cannot be told yet";
     Judged { outcome: Outcome::Unclear, doubt, more_s: trained.more_s.max(FEW_S), rising: trained.rising, ..judged }

@@ -94,6 +94,8 @@ pub const CLAIM_S: f64 = 15.0;
 pub const SURE_S: f64 = 60.0;
 /// Growth per second that a checkpoint or a data set can be loaded at, where leaks are slower as a rule. Bytes.
 const LOADING_RATE: f64 = 20.0 * 1024.0 * 1024.0;
+/// Why nothing is claimed of what looks like it.
+pub(crate) const LOADS: &str = "it may still be loading";
 /// Shortest stretch, in seconds, on which growth is claimed that looks like loading.
 const LOADING_S: f64 = 120.0;
 /// The fewest low tides for a trend.
@@ -271,7 +273,7 @@ fn growing(judged: &mut Judged, trend: &Trend, fine: &[(f64, f64)], hinge: Optio
     // From the start on, fast, and nearly all that it has: that is also how a model or a data set is loaded.
     let loading = fresh && judged.rise >= 0.75 * judged.floor && judged.rate >= LOADING_RATE;
     if loading && span < LOADING_S {
-        return unclear(judged, "it may still be loading", LOADING_S - span);
+        return unclear(judged, LOADS, LOADING_S - span);
     }
     let steady = late.is_some_and(|(share, _)| share >= 0.6) && hinge.is_none_or(|h| h.ratio < 1.6);
     let sure_s = if loading { 2.5 * LOADING_S } else { SURE_S };

@@ -66,7 +66,8 @@ impl Looks {
             return;
         }
         self.count += 1;
-        if !look.copied {
+        // One in passing holds nobody up.
+        if !look.copied && look.pause_us > 0 {
             self.stops_ms.push(look.pause_us as f64 / 1e3);
         }
         if !look.devices.is_empty() {

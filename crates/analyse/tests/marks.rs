@@ -11,13 +11,18 @@ const EPOCH_S: u32 = 5;
 
 /// A run of two minutes: pages and live bytes by the time, and which marks it has.
 fn run(pages: impl Fn(f64) -> f64, live: impl Fn(f64) -> f64, marked: bool) -> Report {
-    run_until(120, pages, live, marked)
+    run_of(-100.0, 120, pages, live, marked)
 }
 
 /// The same, which takes steps until some second.
 fn run_until(last: u32, pages: impl Fn(f64) -> f64, live: impl Fn(f64) -> f64, marked: bool) -> Report {
+    run_of(-100.0, last, pages, live, marked)
+}
+
+/// The same of a process that began at a time.
+fn run_of(start_s: f64, last: u32, pages: impl Fn(f64) -> f64, live: impl Fn(f64) -> f64, marked: bool) -> Report {
     let mut analyser = Analyser::new();
-    common::start(-100.0).iter().for_each(|event| analyser.push(event));
+    common::start(start_s).iter().for_each(|event| analyser.push(event));
     let mut steps = 0;
     for t in 0..120_u32 {
         let t_s = f64::from(t);
@@ -110,4 +115,14 @@ fn what_comes_after_the_last_step_does_not_end_growth() {
         let ended = !matches!(verdict(120), Verdict::Leak | Verdict::LikelyLeak);
         assert!(ended || last > 110, "it goes on without growth after {last} s");
     }
+}
+
+#[test]
+fn what_grows_fast_from_the_start_is_no_loading_where_epochs_go_by() {
+    let fast = |t_s: f64| 300.0 * MIB + 30.0 * MIB * t_s;
+    let report = run_of(0.0, 120, fast, fast, true);
+    assert!(report.leak().is_some(), "{:?} {:?}", report.verdict, report.hypotheses);
+    // Nothing tells it from loading where nothing is said of steps.
+    let report = run_of(0.0, 120, fast, fast, false);
+    assert!(report.leak().is_none() && report.verdict == Verdict::Undecided, "{:?} {:?}", report.verdict, report.findings);
 }
