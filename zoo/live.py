@@ -104,8 +104,10 @@ def run(
     *,
     program: Path | None = None,
     recording: Path | None = None,
+    options: tuple[str, ...] = (),
 ) -> LiveRun:
-    """Run it to its end and read what lowtide says. `program`: another file in its place; `recording`: it stays there."""
+    """Run it to its end and read what lowtide says. `program`: another file in its place; `recording`: it stays there; `options`:
+    of `lowtide run`."""
     if recording:
         recording.parent.mkdir(parents=True, exist_ok=True)
         recording.unlink(missing_ok=True)
@@ -116,7 +118,7 @@ def run(
             file = program or ZOO / f"{truth.name}.py"
             record = recording or folder / "run.lowtide"
             target = [python, "-u", str(file), "--variant", variant, "--seconds", str(seconds)]
-            command = [lowtide, "run", "--format", "json", "-o", str(out), "--record", str(record), "--"]
+            command = [lowtide, "run", *options, "--format", "json", "-o", str(out), "--record", str(record), "--"]
             command += [*target, "--truth", str(log), *more]
             started = time.monotonic()
             watched = subprocess.Popen(

@@ -72,7 +72,9 @@ fn assert_named(output: &Output, report: &Value, looks: &[Look]) {
         common::text(&output.stderr)
     );
     assert_eq!(finding["kind"], "python_objects");
-    assert!(looks.len() >= 2 && looks[0].grown.is_none() && looks[1].grown.is_some(), "{looks:?}");
+    // On a busy machine one may break off, since its time is over.
+    let compared = looks.iter().position(|look| look.grown.is_some());
+    assert!(compared.is_some_and(|at| at > 0 && looks[at - 1].objects > 0), "{looks:?}");
     assert_eq!(report["cost"]["looks"].as_u64(), Some(looks.len() as u64));
     assert!(report["cost"]["held_seconds"].as_f64().unwrap() > 0.0);
 }

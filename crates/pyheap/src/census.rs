@@ -51,12 +51,25 @@ impl Census {
         if python.is_collecting(&image) {
             return Err(Error::Collecting { attempts: 1 });
         }
+        Self::walk(image, python, threads, true)
+    }
+
+    /// Counts objects of a Python that goes on meanwhile: those that names lead to, as each was when it came to it. What one of them
+    /// is and how long is true of some moment; who holds what, and how much, need not be. Good for [`Census::lengths`] alone.
+    ///
+    /// # Errors
+    /// As of [`Census::take`], but that nothing is too torn for it.
+    pub fn in_passing(image: Image, python: Python) -> Result<Self, Error> {
+        Self::walk(image, python, 1, false)
+    }
+
+    fn walk(image: Image, python: Python, threads: usize, is_still: bool) -> Result<Self, Error> {
         // What could not be read looks like what is not there: the reason comes first.
         let cut = |image: &Image| match image.trouble()? {
             Trouble::Budget { budget } => Some(Error::NoRoom { budget }),
             trouble @ Trouble::Source { .. } => Some(Error::Cut(trouble.to_string())),
         };
-        let walked = walk::walk(&image, &python, threads).map_err(|error| cut(&image).unwrap_or(error))?;
+        let walked = walk::walk(&image, &python, threads, is_still).map_err(|error| cut(&image).unwrap_or(error))?;
         if let Some(error) = cut(&image) {
             return Err(error);
         }

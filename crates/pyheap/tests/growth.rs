@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Target, pythons};
+use lowtide_pyheap::{Census, Python};
 
 #[test]
 fn growth_leads_to_the_names_that_hold_it() {
@@ -34,5 +35,39 @@ fn growth_leads_to_the_names_that_hold_it() {
         assert!(!is_named(".steady") && !is_named(".recent"), "{at}");
         let node = growth.types.iter().find(|kind| kind.name == "__main__.Node").unwrap();
         assert_eq!(node.count, 300, "{at}");
+    }
+}
+
+#[test]
+fn lengths_seen_in_passing_lead_to_the_names_as_well() {
+    for python in pythons() {
+        let mut target = Target::start(&python, "grow.py");
+        target.wait_for("done");
+        target.say("go on");
+        target.wait_for("done");
+        // Nobody stops it.
+        let (process, image) = target.look();
+        let runtime = Python::runtime(&process, &image).unwrap();
+        let found = Python::at(&image, runtime).unwrap();
+        let before = Census::in_passing(image, found).unwrap().lengths();
+        assert!(before.count() > 100);
+        let unchanged = target.census(1).growth_since_lengths(&before);
+        assert!(unchanged.holders.iter().all(|holder| holder.bytes < 10_000), "{:?}", unchanged.holders);
+        target.say("go on");
+        target.wait_for("done");
+        let growth = target.census(1).growth_since_lengths(&before);
+        let paths: Vec<String> =
+            growth.holders.iter().map(|holder| format!("{} {:?} {}", holder.path, holder.len, holder.bytes)).collect();
+        let at = format!("{} {}:\n{}", python.display(), target.said["version"], paths.join("\n"));
+        let find = |words: &str| growth.holders.iter().find(|holder| holder.path.to_string().contains(words));
+        let history = find("-> .history").expect(&at);
+        // 300 dicts with a float and a text of their own.
+        assert_eq!(history.len, Some((600, 900)), "{at}");
+        assert!((300 * 200..300 * 500).contains(&history.bytes), "{at}");
+        let filed = find("-> .filed: list").expect(&at);
+        assert_eq!((filed.alike, filed.len), (12, Some((50, 75))), "one of many alike: {at}");
+        assert!((300 * 1000..300 * 1200).contains(&filed.bytes), "{at}");
+        assert!(find("-> .by_key: defaultdict").is_some() && find("remember() -> <cache>: dict").is_some(), "{at}");
+        assert!(find(".steady").is_none() && find(".recent").is_none(), "{at}");
     }
 }

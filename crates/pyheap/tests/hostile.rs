@@ -97,7 +97,7 @@ fn a_heap_that_lies_is_survived() {
     let honest = Census::take(honest, cpython, 1).unwrap();
     let objects: Vec<u64> = honest.objects().ids().map(|id| honest.objects().address(id)).collect();
     assert!(objects.len() > 5000, "{} objects", objects.len());
-    let before = honest.summary();
+    let (before, lengths) = (honest.summary(), honest.lengths());
     let mut random = Random(7);
     let mut outcomes = [0; 3];
     for round in 0..120 {
@@ -119,6 +119,10 @@ fn a_heap_that_lies_is_survived() {
             };
             words.insert(place, value);
         }
+        let passed = image(&kept, words.clone());
+        if let Ok(census) = Python::at(&passed, runtime).and_then(|python| Census::in_passing(passed, python)) {
+            assert!(census.objects().len() < objects.len() * 4 && census.lengths().count() <= census.objects().len());
+        }
         let image = image(&kept, words);
         let census = Python::at(&image, runtime).and_then(|python| Census::take(image, python, 1 + round % 2));
         match census {
@@ -129,6 +133,7 @@ fn a_heap_that_lies_is_survived() {
                     let _ = census.path(id).to_string();
                 }
                 let _ = census.growth_since(&before);
+                let _ = census.growth_since_lengths(&lengths);
                 outcomes[0] += 1;
             }
             Err(Error::Torn { .. } | Error::Collecting { .. }) => outcomes[1] += 1,

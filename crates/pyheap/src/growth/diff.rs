@@ -109,10 +109,14 @@ impl Census {
     /// What has grown since `before`, which must be of the same process.
     #[must_use]
     pub fn growth_since(&self, before: &Summary) -> Growth {
-        let held = self.held();
-        let now = self.summary_of(&held);
+        self.growth_from(before, &self.held())
+    }
+
+    /// The same, where what each object holds is known.
+    pub(super) fn growth_from(&self, before: &Summary, held: &Held) -> Growth {
+        let now = self.summary_of(held);
         let grown = self.grown(before, &now);
-        Growth { types: types(before, &now), holders: self.holders(before, &grown, &held) }
+        Growth { types: types(before, &now), holders: self.holders(before, &grown, held) }
     }
 
     fn grown(&self, before: &Summary, now: &Summary) -> HashMap<ObjectId, Grown> {

@@ -2,7 +2,9 @@
 
 mod diff;
 mod held;
+mod lengths;
 mod summary;
 
 pub use diff::{Growth, HolderGrowth, TypeGrowth};
+pub use lengths::Lengths;
 pub use summary::{Node, Summary};

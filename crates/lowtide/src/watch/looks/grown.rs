@@ -10,7 +10,8 @@ use lowtide_pyheap::torch::{self, Storage, Tensor, Torch, dtype};
 use lowtide_pyheap::types::Kind as TypeKind;
 use lowtide_pyheap::visit::Ndarray;
 use lowtide_pyheap::{
-    Also, Beyond, Budget, Census, HolderGrowth, ObjectId, Ownership, Parent, Part, Path, Place, Root, StepName, Summary,
+    Also, Beyond, Budget, Census, Growth, HolderGrowth, Lengths, ObjectId, Ownership, Parent, Part, Path, Place, Root, StepName,
+    Summary,
 };
 
 use crate::culprit::{self, Culprit, Seen, Sources, Standing, culprits, words};
@@ -32,23 +33,37 @@ const NATIVE: [&str; 2] = ["LT309", "LT311"];
 /// What is kept of a look to compare later ones with.
 #[derive(Debug)]
 pub struct Before {
-    summary: Summary,
+    kept: Kept,
     parts: BTreeMap<Part, u64>,
     total: u64,
     program: u64,
-    has_tensors: bool,
+}
+
+/// What is known of its objects.
+#[derive(Debug)]
+enum Kept {
+    /// What each holds, what their tensors have counted to them.
+    All(Summary),
+    /// How long containers were.
+    Lengths(Lengths),
 }
 
 impl Before {
-    /// Of a look at this moment. `has_tensors`: what they have was counted to the objects that hold them.
-    pub fn of(census: &Census, budget: Option<&Budget>, has_tensors: bool) -> Self {
+    /// Of a look that had time for all: what tensors have was counted to the objects that hold them.
+    pub fn of(census: &Census, budget: Option<&Budget>) -> Self {
         let (parts, total) = budget.map_or_else(Default::default, |budget| (budget.ram.clone(), budget.total));
-        Self { summary: census.summary(), parts, total, program: census.python().program(), has_tensors }
+        Self { kept: Kept::All(census.summary()), parts, total, program: census.python().program() }
     }
 
-    /// Whether objects have what their tensors have.
-    pub fn has_tensors(&self) -> bool {
-        self.has_tensors
+    /// Of one that was taken while the process went on, or had no time for tensors.
+    pub fn lengths_of(census: &Census) -> Self {
+        let kept = Kept::Lengths(census.lengths());
+        Self { kept, parts: BTreeMap::new(), total: 0, program: census.python().program() }
+    }
+
+    /// Whether no more is known than how long containers were.
+    pub fn is_lengths(&self) -> bool {
+        matches!(self.kept, Kept::Lengths(_))
     }
 
     /// Whether the process still runs the program that it ran then.
@@ -73,11 +88,14 @@ pub struct Now<'a> {
 /// What grew since then, so many seconds ago.
 pub fn grown(now: Now, before: &Before, seconds: f64) -> Grown {
     let Now { sources, census, memory, elsewhere, budget, role } = now;
-    let mut growth = census.growth_since(&before.summary);
+    let mut growth: Growth = match &before.kept {
+        Kept::All(summary) => census.growth_since(summary),
+        Kept::Lengths(lengths) => census.growth_since_lengths(lengths),
+    };
     growth.holders.truncate(MOST_HOLDERS);
     let below = below(census, &growth.holders);
     let added = added(census, memory, elsewhere, &growth.holders, &below);
-    let beyond = memory.filter(|_| before.has_tensors).map_or_else(Beyond::default, |memory| memory.beyond(census, true));
+    let beyond = memory.map_or_else(Beyond::default, |memory| memory.beyond(census, true));
     let owned = owned(census, &growth.holders, &below, &beyond);
     let culprits = culprits(sources, census, memory, &growth.holders);
     let holders = culprits.iter().zip(added).zip(owned);

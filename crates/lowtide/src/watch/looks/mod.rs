@@ -1,7 +1,8 @@
 //! Looks that `run` takes by itself into a process that is likely to leak: who holds what grows.
 //!
 //! When is decided by [`plan`]; by which way - the process is held still, or copies itself at a mark and the copy is read - by
-//! which of the two is predicted to hold it up less. The look itself runs on a thread of its own, so that the recording goes on.
+//! which of the two is predicted to hold it up less. Where it may not be held for as long yet, the first one is taken while it goes on: that
+//! tells how long containers are, which is enough to compare a later one with. The look itself runs on a thread of its own, so that the recording goes on.
 //! Whatever fails becomes a note, and nothing more.
 
 mod grown;
@@ -364,6 +365,10 @@ impl Looks {
         if self.plan.affords(now_s, long) {
             return self.stop(due, process, room, now_s);
         }
+        // What can be learned without a stop is learned now.
+        if due.anew || self.plan.may_glance(due.id) {
+            return self.start(due, process, Way::Passing, room, now_s, None);
+        }
         self.plan.puts_off(long);
         Vec::new()
     }
@@ -418,9 +423,14 @@ impl Looks {
                 if taken.budget.is_some() {
                     self.peaks.took_at_rest(due.id);
                 }
-                self.plan.looked(due.id, t_s, pause, taken.before.is_some());
+                let is_lengths = taken.before.as_ref().is_some_and(|before| before.is_lengths());
+                let of_s = if pause.is_zero() { 0.5 * (t_s + now_s) } else { t_s };
+                match is_lengths {
+                    true => self.plan.glanced(due.id, of_s, pause, taken.expected),
+                    false => self.plan.looked(due.id, t_s, pause, taken.before.is_some()),
+                }
                 if let Some(before) = taken.before {
-                    self.before.insert(due.id, (before, t_s));
+                    self.before.insert(due.id, (before, of_s));
                 }
                 let look = look(&due, t_s, copied, pause);
                 let look =

@@ -4,6 +4,9 @@
 //! it, but what grows is told by the next one alone, and a run may end soon after its growth is certain. The second comes some
 //! seconds and epochs later; a third, twice as far from the first, tells what only comes and goes from what stays. Where all that
 //! is not enough there is a fourth, and no more. A first look that turns out to lie in what was warm-up is taken anew.
+//!
+//! Where no stop of the length that it needs is allowed yet, lengths of containers are learned without one, and the first look is compared
+//! with these.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -88,6 +91,8 @@ struct Seen {
     failures: u32,
     first_s: f64,
     last_s: f64,
+    /// When it was learned how long its containers are, and no more than that, before the first look.
+    glanced_s: Option<f64>,
 }
 
 impl Seen {
@@ -95,18 +100,26 @@ impl Seen {
         let epochs_s = suspicion.epoch_s.filter(|epoch| *epoch <= LONG_EPOCH_S).map_or(0.0, |epoch| EPOCHS * epoch);
         let [least_s, most_s] = if suspicion.claimed { APART_S } else { UNCLAIMED_S };
         let apart_s = suspicion.enough_s.clamp(least_s, most_s);
+        let after = |first_s: f64| first_s + apart_s.max(epochs_s).max(PART * first_s);
         match self.looks {
-            0 if self.failures == 0 => 0.0,
-            0 => self.last_s + AGAIN_S,
+            0 => {
+                let again_s = if self.failures == 0 { 0.0 } else { self.last_s + AGAIN_S };
+                self.glanced_s.map_or(again_s, |glanced_s| again_s.max(after(glanced_s)))
+            }
             1 => self.last_s + apart_s.max(epochs_s).max(PART * self.first_s),
             _ => self.first_s + 2.0 * (self.last_s - self.first_s),
         }
     }
 
+    /// When that was taken which the next one is compared with.
+    fn compared_s(&self) -> Option<f64> {
+        if self.looks > 0 { Some(self.first_s) } else { self.glanced_s }
+    }
+
     /// Whether the first look lies in what is known to be warm-up by now, for most of the time since then.
     fn is_stale(&self, now_s: f64, suspicion: &Suspicion) -> bool {
-        let before_s = suspicion.since_s - self.first_s;
-        self.looks > 0 && self.anew < MOST_ANEW && now_s - self.last_s >= APART_S[1] && before_s > 0.5 * (now_s - self.first_s)
+        let Some(first_s) = self.compared_s().filter(|_| self.anew < MOST_ANEW) else { return false };
+        now_s - self.last_s.max(first_s) >= APART_S[1] && suspicion.since_s - first_s > 0.5 * (now_s - first_s)
     }
 }
 
@@ -145,14 +158,16 @@ impl Plan {
         }
         let anew = seen.is_stale(now_s, &suspicion);
         if !anew {
-            let enough = seen.looks >= MOST || (seen.looks >= ENOUGH && self.told);
+            let compared = seen.looks + u32::from(seen.glanced_s.is_some());
+            let enough = seen.looks >= MOST || (compared >= ENOUGH && self.told);
             // What may be harmless is not looked into any further.
             let doubtful = seen.looks >= 2 && !suspicion.claimed;
             if enough || doubtful || now_s < seen.next_s(&suspicion) {
                 return None;
             }
         }
-        if !self.affords(now_s, LEAST) || !self.is_low(now_s, &suspicion) {
+        let is_free = anew || self.may_glance(suspicion.id);
+        if !(is_free || self.affords(now_s, LEAST)) || !self.is_low(now_s, &suspicion) {
             return None;
         }
         Some(Due { id: suspicion.id, pid: suspicion.pid, anew, target: None })
@@ -190,11 +205,31 @@ impl Plan {
         if is_first {
             seen.anew += u32::from(seen.looks > 0);
             (seen.looks, seen.first_s) = (0, t_s);
+        } else if seen.looks == 0 {
+            seen.first_s = seen.glanced_s.unwrap_or(t_s);
         }
         (seen.looks, seen.last_s) = (seen.looks + 1, t_s);
         self.tries += 1;
         self.held_s += held.as_secs_f64();
         self.expected = Some(held + held / 5);
+        self.waiting_s = None;
+    }
+
+    /// Whether nothing is known of it yet, so that even how long its containers are is worth to know.
+    pub fn may_glance(&self, at: ProcId) -> bool {
+        self.seen.get(&at).is_none_or(|seen| seen.compared_s().is_none())
+    }
+
+    /// It is known how long its containers were then, and no more. `expected`: how long a stop is likely to take.
+    pub fn glanced(&mut self, at: ProcId, t_s: f64, held: Duration, expected: Option<Duration>) {
+        let seen = self.seen.entry(at).or_default();
+        seen.anew += u32::from(seen.compared_s().is_some());
+        (seen.looks, seen.glanced_s) = (0, Some(t_s));
+        self.tries += 1;
+        self.held_s += held.as_secs_f64();
+        // What had no time for more needs more.
+        self.expected = expected.or_else(|| self.expected.max(Some(held * 2)));
+        self.put_off = self.expected;
         self.waiting_s = None;
     }
 
@@ -355,6 +390,37 @@ mod tests {
         // What the first one takes is not known before.
         assert!((200..1000).all(|t| held(t) <= SHARE * f64::from(t) + 2.0), "{at:?}");
         assert!(at.len() > 1, "{at:?}");
+    }
+
+    #[test]
+    fn lengths_are_learned_first_and_the_first_look_waits_until_enough_has_grown_and_it_may_be_taken() {
+        let long = Duration::from_millis(400);
+        let mut plan = Plan { suspicion: Some(suspected()), ..Plan::default() };
+        let at = |plan: &mut Plan, from: u32| (from..300).find(|t| plan.due(f64::from(*t)).is_some());
+        assert!(plan.may_glance(ProcId(3)) && at(&mut plan, 15).is_some_and(|t| t < 30));
+        plan.glanced(ProcId(3), 15.0, Duration::ZERO, Some(long));
+        assert!(!plan.may_glance(ProcId(3)));
+        assert!(plan.unlooked().is_some_and(|(.., why)| why.contains("0.4 s")), "a stop has not been taken yet");
+        // 8 s from the glance, and 2 % of 20 s are 0.4 s.
+        let first = at(&mut plan, 16).unwrap_or(0);
+        assert!((23..40).contains(&first), "{first}");
+        plan.looked(ProcId(3), f64::from(first), long, true);
+        // What it can be compared with is there: the next one has it from that look.
+        let second = at(&mut plan, first + 1).unwrap_or(0);
+        assert!(f64::from(second) * SHARE >= 2.0 * long.as_secs_f64(), "{second}");
+        plan.looked(ProcId(3), f64::from(second), long, false);
+        plan.told = true;
+        assert_eq!(at(&mut plan, second + 1), None, "three that could be compared are enough");
+    }
+
+    #[test]
+    fn lengths_that_lie_in_what_was_warm_up_are_learned_anew() {
+        let mut plan = Plan { suspicion: Some(suspected()), ..Plan::default() };
+        plan.glanced(ProcId(3), 15.0, Duration::ZERO, Some(Duration::from_secs(4)));
+        assert_eq!((16..100).find(|t| plan.due(f64::from(*t)).is_some()), None, "too long for a stop");
+        plan.suspicion = Some(Suspicion { since_s: 90.0, ..suspected() });
+        let due = (100..120).find_map(|t| plan.due(f64::from(t)));
+        assert!(due.is_some_and(|due| due.anew));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lowtide_model::{BudgetAt, Grown, MOST_ON_DEVICES, OnDevice, PartOfBudget, Role};
 use lowtide_pyheap::memory::Memory;
@@ -23,6 +23,8 @@ const BETWEEN: Duration = Duration::from_millis(5);
 /// What a look takes beside what it reads from the process, in bytes, and how much more than that.
 const OVERHEAD: u64 = 16 << 20;
 const OVER: f64 = 1.5;
+/// A stop takes so many times as long as the same look in passing: it goes through the collector's lists, and the native heap, too.
+const AS_LONG: f64 = 1.5;
 
 /// What is to be read.
 pub enum Way {
@@ -30,6 +32,8 @@ pub enum Way {
     Stop(Duration),
     /// A copy that it made of itself.
     Copy(Copied),
+    /// The process while it goes on: no more is learned than how long its containers are.
+    Passing,
 }
 
 /// A look to be taken.
@@ -55,12 +59,14 @@ pub struct Taken {
     pub objects: u64,
     /// What grew, where it was compared.
     pub grown: Option<Grown>,
-    /// What a later one is compared with, where it was not.
+    /// What a later one is compared with, where it was not, or with no more than lengths.
     pub before: Option<Arc<Before>>,
     /// What lies on devices, by what it is for.
     pub devices: Vec<OnDevice>,
     /// What memory is for.
     pub budget: Option<BudgetAt>,
+    /// How long a stop is likely to take, where that was seen without one.
+    pub expected: Option<Duration>,
     /// What could not be seen.
     pub blind: Option<String>,
     /// Processor seconds that it took.
@@ -134,9 +140,10 @@ fn look(order: Order) -> Result<Taken, Failed> {
             stopped(&process, allowed, budget, &mut pause, &hold).map_err(|error| Failed::new(&error, pid, pause))?
         }
         Way::Copy(copy) => copied(&copy, budget).map_err(|error| Failed::new(&error, pid, Duration::ZERO))?,
+        Way::Passing => return passing(&process, budget).map_err(|error| Failed::new(&error, pid, Duration::ZERO)),
     };
     // The one before tells what tensors have, and this one has to, to be compared with it: it needs more time.
-    if memory.is_none() && before.as_ref().is_some_and(|(before, _)| before.is_of(&census) && before.has_tensors()) {
+    if memory.is_none() && before.as_ref().is_some_and(|(before, _)| before.is_of(&census) && !before.is_lengths()) {
         return Err(Failed { why: "there was no time for more than Python's objects".to_owned(), pause, for_good: false });
     }
     if only_budget {
@@ -144,7 +151,8 @@ fn look(order: Order) -> Result<Taken, Failed> {
         let mut memory = memory.ok_or_else(hurried)?;
         let (parts, objects) = (parts(&mut memory, &census), census.objects().len() as u64);
         let (budget, devices) = (Some(moment(&parts)), on_devices(&parts));
-        return Ok(Taken { pause, objects, grown: None, before: None, devices, budget, blind: None, cpu_s: thread_cpu_s() });
+        let (blind, cpu_s) = (None, thread_cpu_s());
+        return Ok(Taken { pause, objects, grown: None, before: None, devices, budget, expected: None, blind, cpu_s });
     }
     let told = told(&sources, census, memory, before, role, pause);
     Ok(Taken { cpu_s: thread_cpu_s(), ..told })
@@ -180,10 +188,15 @@ fn stopped(process: &Process, allowed: Duration, budget: u64, pause: &mut Durati
         hold.set(true);
         let stop = process.stop(allowed.saturating_sub(*pause))?;
         let seen = std::thread::scope(|scope| {
+            let image = stop.image()?.with_budget(budget);
+            let python = Python::at(&image, runtime)?;
+            // Nobody is held for what memory is for where objects cannot be counted at this moment.
+            if python.is_collecting(&image) {
+                return Err(Error::Collecting { attempts: 1 });
+            }
             // Its own processor has nothing to do meanwhile: what its memory is for is told beside its objects.
             let memory = scope.spawn(|| stop.image().and_then(|image| Memory::look(process, &image, &known)));
-            let image = stop.image()?.with_budget(budget);
-            let census = Python::at(&image, runtime).and_then(|python| Census::take(image, python, 1));
+            let census = Census::take(image, python, 1);
             // What was walked after the time was over is wrong rather than incomplete.
             let census = stop.check().map_err(Error::from).and(census);
             let memory = memory.join().map_err(|_| Error::Cut("it broke off inside lowtide".to_owned()))?;
@@ -198,6 +211,18 @@ fn stopped(process: &Process, allowed: Duration, budget: u64, pause: &mut Durati
         }
     }
     Err(Error::Collecting { attempts: ATTEMPTS })
+}
+
+/// The process goes on meanwhile, and nothing is kept but what is true of each container by itself.
+fn passing(process: &Process, budget: u64) -> Result<Taken, Error> {
+    let image = process.image()?.with_budget(budget);
+    let runtime = Python::runtime(process, &image)?;
+    let since = Instant::now();
+    let census = Python::at(&image, runtime).and_then(|python| Census::in_passing(image, python))?;
+    let expected = Some(since.elapsed().mul_f64(AS_LONG));
+    let (objects, before) = (census.objects().len() as u64, Some(Arc::new(Before::lengths_of(&census))));
+    let (pause, devices, cpu_s) = (Duration::ZERO, Vec::new(), thread_cpu_s());
+    Ok(Taken { pause, objects, grown: None, before, devices, budget: None, expected, blind: None, cpu_s })
 }
 
 fn copied(copy: &Copied, budget: u64) -> Result<Seen, Error> {
@@ -240,29 +265,32 @@ fn told(
     pause: Duration,
 ) -> Taken {
     let parts = memory.as_mut().map(|memory| parts(memory, &census));
-    // What became another program begins anew; with and without what tensors have cannot be compared.
+    // What became another program begins anew.
     let before = before.filter(|(before, _)| before.is_of(&census));
-    let alike = before.as_ref().is_none_or(|(before, _)| before.has_tensors());
-    let elsewhere = memory.as_ref().filter(|_| alike).map(|memory| memory.count_tensors(&mut census)).unwrap_or_default();
+    let elsewhere = memory.as_ref().map(|memory| memory.count_tensors(&mut census)).unwrap_or_default();
     let unknown = memory.as_ref().is_some_and(|memory| matches!(memory.torch, Err(TorchError::Layout { .. })));
     let unknown = unknown.then_some(
         "storages of tensors: this build of torch is not known here; `lowtide heap PID` learns it once, and looks see them then",
     );
-    let hurried = memory.is_none().then_some(
+    let hurried = (memory.is_none() && before.is_some()).then_some(
         "tensors and the native heap: a look had no time for more than Python's objects, so that what grows is told by these alone",
     );
     let devices = parts.as_ref().map(on_devices).unwrap_or_default();
     let blind = unknown.or(hurried).map(str::to_owned);
-    let (grown, before) = match before {
-        Some((before, seconds)) => {
-            let (memory, budget) = (memory.as_ref(), parts.as_ref());
-            let now = Now { sources, census: &census, memory, elsewhere: &elsewhere, budget, role };
-            (Some(grown(now, &before, seconds)), None)
-        }
-        None => (None, Some(Arc::new(Before::of(&census, parts.as_ref(), memory.is_some())))),
+    let grown = before.as_ref().map(|(before, seconds)| {
+        let (memory, budget) = (memory.as_ref(), parts.as_ref());
+        let now = Now { sources, census: &census, memory, elsewhere: &elsewhere, budget, role };
+        grown(now, before, *seconds)
+    });
+    // With and without what tensors have cannot be compared.
+    let before = match (&memory, &before) {
+        (Some(_), Some((before, _))) if !before.is_lengths() => None,
+        (Some(_), _) => Some(Arc::new(Before::of(&census, parts.as_ref()))),
+        (None, None) => Some(Arc::new(Before::lengths_of(&census))),
+        (None, Some(_)) => None,
     };
     let budget = parts.as_ref().map(moment);
-    Taken { pause, objects: census.objects().len() as u64, grown, before, devices, budget, blind, cpu_s: 0.0 }
+    Taken { pause, objects: census.objects().len() as u64, grown, before, devices, budget, expected: None, blind, cpu_s: 0.0 }
 }
 
 fn on_devices(budget: &Budget) -> Vec<OnDevice> {
