@@ -60,10 +60,10 @@ impl Census {
     /// # Errors
     /// As of [`Census::take`], but that nothing is too torn for it.
     pub fn in_passing(image: Image, python: Python) -> Result<Self, Error> {
-        Self::walk(image, python, 1, false)
+        Self::walk(Arc::new(image), python, 1, false)
     }
 
-    fn walk(image: Image, python: Python, threads: usize, is_still: bool) -> Result<Self, Error> {
+    fn walk(image: Arc<Image>, python: Python, threads: usize, is_still: bool) -> Result<Self, Error> {
         // What could not be read looks like what is not there: the reason comes first.
         let cut = |image: &Image| match image.trouble()? {
             Trouble::Budget { budget } => Some(Error::NoRoom { budget }),

@@ -25,6 +25,9 @@ const OVERHEAD: u64 = 16 << 20;
 const OVER: f64 = 1.5;
 /// A stop takes so many times as long as the same look in passing: it goes through the collector's lists, and the native heap, too.
 const AS_LONG: f64 = 1.5;
+/// No more than so many times its processor time is expected for that others use the machine, too: most of the run would go by, and
+/// what takes longer after all is broken off in time.
+const CROWDED: f64 = 2.0;
 
 /// What is to be read.
 pub enum Way {
@@ -217,9 +220,10 @@ fn stopped(process: &Process, allowed: Duration, budget: u64, pause: &mut Durati
 fn passing(process: &Process, budget: u64) -> Result<Taken, Error> {
     let image = process.image()?.with_budget(budget);
     let runtime = Python::runtime(process, &image)?;
-    let since = Instant::now();
+    let (since, cpu_s) = (Instant::now(), thread_cpu_s());
     let census = Python::at(&image, runtime).and_then(|python| Census::in_passing(image, python))?;
-    let expected = Some(since.elapsed().mul_f64(AS_LONG));
+    let most = Duration::try_from_secs_f64(CROWDED * (thread_cpu_s() - cpu_s)).unwrap_or_default();
+    let expected = Some(since.elapsed().min(most).mul_f64(AS_LONG));
     let (objects, before) = (census.objects().len() as u64, Some(Arc::new(Before::lengths_of(&census))));
     let (pause, devices, cpu_s) = (Duration::ZERO, Vec::new(), thread_cpu_s());
     Ok(Taken { pause, objects, grown: None, before, devices, budget: None, expected, blind: None, cpu_s })
