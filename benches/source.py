@@ -109,7 +109,7 @@ def put_together(package: Path, folder: Path, mib: float) -> Path:
     return target
 
 
-def memory(answer: Answer, lowtide: Path) -> None:
+def memory_follows(answer: Answer, lowtide: Path) -> None:
     """That memory follows the largest file, and not the tree."""
     (package,) = [path for path in tree("lightning", TREES["lightning"]).iterdir() if (path / "__init__.py").exists()]
     rows, most = [], {}
@@ -181,7 +181,7 @@ def main() -> None:
         )
         seconds = middle["lightning", "lowtide"][0]
         answer.goal(f"lightning in {GOAL_LIGHTNING_S} s", f"{seconds:.2f} s", seconds <= GOAL_LIGHTNING_S)
-    memory(answer, args.lowtide)
+    memory_follows(answer, args.lowtide)
     answer.print()
 
 

@@ -19,7 +19,8 @@ use crate::table::{HashMap, HashSet};
 
 /// Files of one program that are read, at most.
 pub const MAX_FILES: usize = 400;
-/// Bytes of what the files of one part of a tree import from other parts, at most; one file may go beyond it.
+/// Bytes of what the files of one part of a tree import from other parts, at most; one file may go beyond it. What that does to
+/// memory is measured by `benches/source.py`.
 pub const MAX_IMPORTED_BYTES: usize = 1 << 20;
 /// Bytes of one program that are read, at most.
 pub const MAX_TOTAL_BYTES: usize = 32 << 20;
