@@ -87,12 +87,38 @@ fn state_within<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: 
         Expr::DictComp(each) => each.generators.first().and_then(|first| inner(&first.iter)),
         Expr::Tuple(each) => each.elts.iter().find_map(inner),
         Expr::Dict(each) => each.items.iter().find_map(|item| inner(&item.value)),
+        // `server.add([client.fit(model) for client in clients])`
+        Expr::ListComp(each) => match &*each.elt {
+            Expr::Call(call) => {
+                let (of, function) = check.flow.callee(file, scope_of(check, file, scope, value), &call.func)?;
+                let mut results = check.flow.models.of(of).returned(function);
+                results.find_map(|result| state_within(check, of, result.scope, result.value, left))
+            }
+            element => inner(element),
+        },
+        Expr::Name(_) if is_parameter(check, file, scope, value) => {
+            let given = check.flow.places(file, scope, value).into_iter().flat_map(|at| check.given_to(at));
+            given.take(8).find_map(|(of, scope, value)| state_within(check, of, scope, value, left))
+        }
         Expr::Name(_) => check.flow.places(file, scope, value).into_iter().filter(|at| at.depth == 0).find_map(|at| {
             let mut assigned = check.flow.assigned(at.place).filter(|(of, assign)| *of == file && assign.how == Bound::Whole);
             assigned.find_map(|(_, assign)| state_within(check, file, assign.scope, assign.value, left))
         }),
         _ => None,
     }
+}
+
+fn is_parameter(check: &Check, file: FileId, scope: ScopeId, value: &Expr) -> bool {
+    let Expr::Name(name) = value else { return false };
+    let mut bindings = check.flow.models.of(file).bindings(scope, name.id.as_str()).iter().peekable();
+    bindings.peek().is_some() && bindings.all(|binding| matches!(binding.kind, BindingKind::Parameter { .. }))
+}
+
+/// The scope of a comprehension.
+fn scope_of(check: &Check, file: FileId, scope: ScopeId, whole: &Expr) -> ScopeId {
+    let mut scopes = check.flow.models.of(file).scopes.iter().zip(0..);
+    let found = scopes.find(|(scope, _)| matches!(scope.kind, ScopeKind::Comprehension(each) if std::ptr::eq(each, whole)));
+    found.map_or(scope, |(_, id)| ScopeId(id))
 }
 
 /// The name that an `except` around it gives, alone or in a tuple.
@@ -206,12 +232,23 @@ fn is_batch<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
                     .iter()
                     .any(|each| matches!(each.kind, BindingKind::Parameter { .. }))
         });
-        (of_loop || given) && is_used_as_batch(check, put, name.id.as_str())
+        let used = |name: &str| is_used_as_batch(check, put, name);
+        (of_loop || given) && used(name.id.as_str()) || of_loop && is_beside_batch(check, put, name.id.as_str(), &used)
     };
     match put.value {
         Expr::Tuple(each) => each.elts.iter().any(is_one),
         value => is_one(value),
     }
+}
+
+/// Whether a loop over a loader gives a variable together with another that is used as a batch: `for x, y in loader`.
+fn is_beside_batch(check: &Check, put: &Put, name: &str, used: &dyn Fn(&str) -> bool) -> bool {
+    let model = check.flow.models.of(put.file);
+    let Some(round) = loops_around(model, put.block).next() else { return false };
+    let BlockKind::For(each) = model.block(round).kind else { return false };
+    let Expr::Tuple(all) = &*each.target else { return false };
+    let names = || all.elts.iter().filter_map(Expr::as_name_expr).map(|each| each.id.as_str());
+    check.goes_over_loader(put.file, round) && names().any(|each| each == name) && names().any(|each| each != name && used(each))
 }
 
 /// Whether a variable is moved to a device or given to a model.
@@ -269,7 +306,7 @@ fn never_repeats_within<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &'p Expr,
             // `key = ("plan", time.time())`, here and nowhere else. A key by an address that has a name, to be asked for and then
             // filed by, is mostly that of a thing that stays: a mesh, a weight.
             let made = || check.only_value(put.file, put.scope, key).filter(|(of, _)| *of == put.file);
-            is_counted(check, put, key) || made().is_some_and(|(_, value)| never_repeats_within(check, put, value, false, looks))
+            is_counted(check, put, key) || is_counted_by_loop(check, put, key) || made().is_some_and(|(_, value)| never_repeats_within(check, put, value, false, looks))
         }
         Expr::Attribute(_) => is_counted(check, put, key),
         // `f"step_{self.step}"`
@@ -296,6 +333,24 @@ fn is_counted(check: &Check, put: &Put, key: &Expr) -> bool {
         }
     }
     up
+}
+
+/// Whether the outermost loop of a function counts something up: `for epoch in range(epochs)`, for a container that the function made.
+fn is_counted_by_loop<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &Expr) -> bool {
+    let model = check.flow.models.of(put.file);
+    let Some(BlockKind::For(each)) = loops_around(model, put.block).last().map(|round| model.block(round).kind) else {
+        return false;
+    };
+    let counts = matches!(&*each.iter, Expr::Call(call) if matches!(lowtide_lint::ask::last_name(&call.func), Some("range" | "trange")));
+    let is_local = || {
+        let places = check.flow.places(put.file, put.scope, put.container);
+        places.iter().all(|at| matches!(at.place, Place::Variable(_, owner, _) if Some(owner) == model.function_of(put.scope)))
+    };
+    let is_it = match (&*each.target, key) {
+        (Expr::Name(target), Expr::Name(key)) => target.id == key.id,
+        _ => false,
+    };
+    counts && is_it && is_local()
 }
 
 /// The place of a variable or an attribute, where it is known to be that one alone.

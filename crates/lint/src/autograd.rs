@@ -9,6 +9,7 @@
 //! is followed back through variables, displays, comprehensions and the program's own functions (`origins`), to where a
 //! graph begins or to the parameters of the function that it was asked in.
 
+mod backward;
 mod models;
 mod origins;
 mod plain;

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use crate::kept::is_added;
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::ask::argument;
+use lowtide_lint::ask::{argument, receiver};
 use lowtide_lint::autograd::mentions;
-use lowtide_lint::check::{Check, Confidence, Hit, Put};
+use lowtide_lint::check::{Check, Confidence, Hit, Put, loops_around};
 use lowtide_lint::feeds::Kind;
 use lowtide_lint::flow::Place;
 use lowtide_lint::model::{Expr, ExprCall, Ranged, ScopeId};
@@ -72,6 +72,34 @@ fn rule(check: &Check) -> Vec<Hit> {
         }
     }
     hits.extend(of_trials(check));
+    hits.extend(of_tables(check));
+    hits
+}
+
+/// `table.add_data(...)` in a training, on a table of W&B's that was made before all of its loops: every row stays in memory, and each
+/// log of the table writes them all again.
+fn of_tables(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model, call) in check.calls_of(&["add_data"]) {
+        let Some(table) = receiver(call.call).filter(|_| model.source.text().contains("wandb")) else { continue };
+        let rounds: Vec<_> = loops_around(model, call.block).collect();
+        let Some(outermost) = rounds.last().filter(|_| rounds.len() > 1) else { continue };
+        let places = check.flow.places(file, call.scope, table);
+        let mut made = places.iter().flat_map(|at| check.flow.assigned(at.place)).peekable();
+        let before = made.peek().is_some()
+            && made.all(|(of, made)| {
+                let is_table = made.value.as_call_expr().is_some_and(|call| {
+                    model.full_name(made.scope, &call.func).is_some_and(|name| name == "wandb.Table")
+                });
+                *of == file && is_table && !check.is_within(file, made.block, *outermost)
+            });
+        if before && check.trains_in(file, *outermost) {
+            hits.push(Hit::new(file, call.call.start()).with(Confidence::Medium).saying(format!(
+                "{} gets rows in every round of the training, and is never begun anew",
+                code(check, file, table)
+            )));
+        }
+    }
     hits
 }
 

@@ -1,10 +1,10 @@
 //! LT501: A Dataset's `.to(device)` moves every sample.
 
 use crate::{Cause, Class, Fix, Language, Live, Severity};
-use lowtide_lint::ask::{given, keyword, last_name, receiver};
-use lowtide_lint::check::{Check, Confidence, Hit};
+use lowtide_lint::ask::{given, keyword, last_name, names_in, receiver};
+use lowtide_lint::check::{Check, Confidence, Hit, loops_around};
 use lowtide_lint::flow::{ClassId, Place};
-use lowtide_lint::model::{Assign, Bound, Expr, ExprCall, Ranged, ScopeId};
+use lowtide_lint::model::{Assign, BlockKind, Bound, Call, Expr, ExprCall, Ranged, ScopeId};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -63,8 +63,38 @@ fn rule(check: &Check) -> Vec<Hit> {
             let confidence = if asked_for { Confidence::Medium } else { Confidence::Low };
             hits.push(Hit::new(file, assign.target.start()).saying(what).with(confidence));
         }
+        hits.extend(model.calls_named(&["setattr"]).into_iter().filter_map(|call| all_attributes(check, file, call)));
     }
     hits
+}
+
+/// `for name, value in vars(self).items(): setattr(self, name, value.to(device))`: all that a data set has.
+fn all_attributes<'p>(check: &Check<'_, 'p>, file: FileId, call: &Call<'p>) -> Option<Hit> {
+    let model = check.flow.models.of(file);
+    let [object, name, value] = &*call.call.arguments.args else { return None };
+    let (class, method) = model.method_of(call.scope)?;
+    let class = ClassId { file, scope: class };
+    let over_own = loops_around(model, call.block).any(|round| match model.block(round).kind {
+        BlockKind::For(each) => {
+            let over = check.text(file, each.iter.range());
+            names_in(&each.target).iter().any(|one| matches!(name, Expr::Name(name) if name.id.as_str() == *one))
+                && (over.contains("vars(") || over.contains("__dict__"))
+        }
+        _ => false,
+    });
+    let method_name = model.scope(method).name();
+    let for_moving = matches!(method_name, "to" | "cuda" | "to_device" | "move_to" | "move_to_device");
+    (over_own
+        && check.flow.own_class(file, call.scope, object) == Some(class)
+        && check.is_read_by_loader(class)
+        && moved(check, file, call.scope, value, for_moving)
+        && !check.callers(file, method).is_empty())
+    .then(|| {
+        Hit::new(file, call.call.start()).with(Confidence::Medium).saying(format!(
+            "`{}.{method_name}` puts every tensor of the data set on the device at once, where it stays",
+            model.scope(class.scope).name()
+        ))
+    })
 }
 
 /// The attribute of a class that a target is, or is a part of: `self.rows`, `self.rows[i]`, `row["x"]` in a loop over it.

@@ -5,6 +5,7 @@ pub(crate) mod dataset_to_device;
 mod device_in_getitem;
 mod device_noted_only;
 pub(crate) mod expandable_segments_mask;
+mod moved_in_place;
 mod reserved_not_allocated;
 mod splits_moved_wholesale;
 

@@ -1,5 +1,6 @@
 //! LT502: Preloaded train, validation and test data are moved wholesale.
 
+use super::moved_in_place::{self, iterated, moved_leaf};
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::ask::{given, last_name, method, receiver};
 use lowtide_lint::check::{Check, Confidence, Hit};
@@ -60,6 +61,7 @@ fn rule(check: &Check) -> Vec<Hit> {
         }
     }
     hits.extend(holders(check));
+    hits.extend(moved_in_place::all(check));
     hits
 }
 
@@ -220,7 +222,13 @@ fn copies_each<'p>(
         matches!(base, Expr::Attribute(each) if check.flow.own_class(file, scope, &each.value).is_some())
     };
     match value {
-        Expr::DictComp(each) => is_copy(&each.value) && each.generators.iter().any(|generator| held(&generator.iter, scope)),
+        Expr::ListComp(_) | Expr::DictComp(_) => {
+            let copied = match value {
+                Expr::DictComp(each) => is_copy(&each.value),
+                _ => false,
+            };
+            (copied || moved_leaf(value, 4).is_some()) && iterated(value).is_some_and(|over| held(over, scope))
+        }
         Expr::Call(_) if target.is_subscript_expr() => {
             is_copy(value)
                 && lowtide_lint::check::loops_around(model, block).any(|round| match model.block(round).kind {
@@ -242,13 +250,20 @@ fn is_called_for_each(check: &Check, file: FileId, of: ScopeId, class: ClassId) 
         && callers.iter().any(|(from, call)| {
             let Some(on) = receiver(call.call) else { return false };
             let model = check.flow.models.of(*from);
-            let element = on.is_subscript_expr()
-                || check.flow.places(*from, call.scope, on).iter().any(|at| {
+            let is_one_of_many = |of: FileId, scope, value| {
+                check.flow.places(of, scope, value).iter().any(|at| {
                     check
                         .flow
                         .assigned(at.place)
                         .any(|(_, assign)| assign.how == Bound::Element || matches!(assign.value, Expr::Subscript(_)))
-                });
+                })
+            };
+            // In a function that is given one of them: `run_node(node)`.
+            let given_one = || {
+                let places = check.flow.places(*from, call.scope, on).into_iter().filter(|at| at.depth == 0);
+                places.flat_map(|at| check.given_to(at)).take(8).any(|(of, scope, value)| is_one_of_many(of, scope, value))
+            };
+            let element = on.is_subscript_expr() || is_one_of_many(*from, call.scope, on) || given_one();
             element
                 && check.flow.class_of(*from, call.scope, on) == Some(class)
                 && (check.long_loop(*from, call.block).is_some()

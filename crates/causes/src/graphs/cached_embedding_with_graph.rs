@@ -5,7 +5,9 @@ use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::check::{Check, Hit, Put};
 use lowtide_lint::feeds::Kind;
-use lowtide_lint::model::{BlockKind, CmpOp, Expr};
+use lowtide_lint::flow::Place;
+use lowtide_lint::model::{Assign, BlockKind, Bound, CmpOp, Expr, Ranged};
+use lowtide_lint::program::FileId;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -49,8 +51,49 @@ fn rule(check: &Check) -> Vec<Hit> {
             ));
             hits.push(hit.fixed(check.detach(file, put.scope, put.block, put.value, put.container)));
         }
+        for assign in model.assigns.iter().filter(|assign| assign.how == Bound::Whole && is_made_once(check, file, assign)) {
+            let hit = Hit::new(file, assign.target.start()).saying(format!(
+                "{} keeps {} with the graph that made it, to be used again",
+                code(check, file, assign.target),
+                code(check, file, assign.value)
+            ));
+            hits.push(hit.fixed(check.detach(file, assign.scope, assign.block, assign.value, assign.target)));
+        }
     }
     hits
+}
+
+/// `if self.prompts is None: self.prompts = encoder(tokens)` in something that is called again and again, and nothing sets it back.
+fn is_made_once<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>) -> bool {
+    let model = check.flow.models.of(file);
+    let Expr::Attribute(target) = assign.target else { return false };
+    let BlockKind::If(test) = model.block(assign.block).kind else { return false };
+    let places = || check.flow.places(file, assign.scope, assign.target);
+    let asks = match test {
+        Expr::Compare(test) => {
+            matches!(&*test.ops, [CmpOp::Is])
+                && test.comparators.iter().all(Expr::is_none_literal_expr)
+                && matches!(&*test.left, Expr::Attribute(asked) if asked.attr.as_str() == target.attr.as_str())
+                && check.same(file, assign.scope, &test.left, assign.target)
+        }
+        _ => false,
+    };
+    let is_nothing = |of: FileId, other: &Assign| {
+        let model = check.flow.models.of(of);
+        other.range == assign.range
+            || other.value.is_none_literal_expr()
+                && model.function_of(other.scope).is_none_or(|function| model.scope(function).name() == "__init__")
+    };
+    let in_training_only = || model.blocks_within(assign.block).any(|block| match block.kind {
+        BlockKind::If(test) => check.text(file, test.range()).contains("training"),
+        _ => false,
+    });
+    asks
+        && places().iter().all(|at| matches!(at.place, Place::Attribute(..)) && at.depth == 0)
+        && check.autograd.carries(file, assign.scope, assign.block, assign.value)
+        && model.function_of(assign.scope).is_some_and(|function| check.is_called_again(file, function))
+        && !in_training_only()
+        && places().iter().all(|at| check.flow.assigned(at.place).all(|(of, other)| is_nothing(*of, other)))
 }
 
 /// Whether the same function asks a container for the key before: `if key in cache`, `cache.get(key)`.

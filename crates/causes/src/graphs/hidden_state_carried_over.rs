@@ -8,7 +8,9 @@ use lowtide_lint::autograd::mentions;
 use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::feeds::Kind;
 use lowtide_lint::feeds::{innermost_loop, is_inside};
-use lowtide_lint::model::{Bound, Call, Expr, Ranged};
+use lowtide_lint::flow::Place;
+use lowtide_lint::model::{Assign, Bound, Call, Expr, ExprCall, Ranged};
+use lowtide_lint::program::FileId;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -38,14 +40,19 @@ fn signature(live: &Live) -> Option<u8> {
 }
 
 /// `out, hidden = model(x, hidden)` in a loop that takes a step of a training in each round, or goes over a loader, and nothing sets
-/// `hidden` anew.
+/// `hidden` anew; the same with what an object keeps.
 fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model) in check.files() {
         for assign in model.assigns.iter().filter(|assign| matches!(assign.how, Bound::Whole | Bound::Part)) {
             let (scope, block) = (assign.scope, assign.block);
             let Expr::Call(call) = assign.value else { continue };
-            let Some(round) = innermost_loop(model, block) else { continue };
+            let Some(round) = innermost_loop(model, block) else {
+                if is_kept_by_object(check, file, assign, call) {
+                    hits.push(Hit::new(file, assign.target.start()));
+                }
+                continue;
+            };
             let site = Call { call, statement: assign.range, block, scope };
             let target: HashSet<_> = check.flow.places(file, scope, assign.target).into_iter().map(|at| at.place).collect();
             let given = given(call);
@@ -70,4 +77,31 @@ fn rule(check: &Check) -> Vec<Hit> {
         }
     }
     hits
+}
+
+/// `out, self.state = self.cell(x, self.state)` in the forward pass of a model that is trained, or in a method that takes one step of
+/// a training, and nothing sets it anew.
+fn is_kept_by_object<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>, call: &'p ExprCall) -> bool {
+    let model = check.flow.models.of(file);
+    let (scope, block) = (assign.scope, assign.block);
+    let Some((_, method)) = model.method_of(scope) else { return false };
+    let target: HashSet<_> = check.flow.places(file, scope, assign.target).into_iter().map(|at| at.place).collect();
+    let site = Call { call, statement: assign.range, block, scope };
+    let is_made = |of: FileId, made: &Assign| {
+        let model = check.flow.models.of(of);
+        made.range == assign.range
+            || model.function_of(made.scope).is_none_or(|function| model.scope(function).name() == "__init__")
+    };
+    let in_training = || match model.scope(method).name() {
+        "forward" => check.autograd.is_in_module(file, scope) && model.source.text().contains(".backward("),
+        "training_step" => check.is_each_round(file, method),
+        _ => check.containers.is_step(file, method),
+    };
+    !target.is_empty()
+        && target.iter().all(|place| matches!(place, Place::Attribute(..)))
+        && given(call).any(|value| mentions(check.flow, file, scope, value, &target, 12))
+        && in_training()
+        && check.call_runs_model(file, &site)
+        && check.autograd.carries(file, scope, block, assign.value)
+        && target.iter().all(|place| check.flow.assigned(*place).all(|(of, made)| is_made(*of, made)))
 }

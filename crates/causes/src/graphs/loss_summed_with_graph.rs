@@ -105,6 +105,8 @@ fn is_beside_loss<'p>(check: &Check<'_, 'p>, file: FileId, sum: &Assign<'p>, add
 /// What a sum gets: `total += x`, `total = total + x`, `total = x + total`.
 fn added<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>) -> Option<&'p Expr> {
     match (assign.how, assign.value) {
+        // `losses += [loss]` makes a list longer (LT103).
+        (Bound::Augmented(Operator::Add), Expr::List(_) | Expr::ListComp(_) | Expr::Tuple(_)) => None,
         (Bound::Augmented(Operator::Add), value) => Some(value),
         (Bound::Whole, Expr::BinOp(sum)) if sum.op == Operator::Add => {
             let target = check.flow.places(file, assign.scope, assign.target);

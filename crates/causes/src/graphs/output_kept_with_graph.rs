@@ -43,7 +43,8 @@ fn signature(live: &Live) -> Option<u8> {
 fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model) in check.files() {
-        let puts = check.puts(file, model);
+        let mut puts = check.puts(file, model);
+        puts.extend(check.extensions(file, model));
         for put in puts.iter().filter(|put| keeps(check, put)) {
             if is_cached(check, put)
                 || check.firm_bound(put).is_some() && !is_let_go_late(check, put)
@@ -62,10 +63,15 @@ fn rule(check: &Check) -> Vec<Hit> {
     hits
 }
 
-/// `outs = torch.cat((outs, out))` in each round.
+/// `outs = torch.cat((outs, out))` in each round, also where it is cut to a length afterwards: what is cut off is not freed, for what
+/// is left has the graph of all.
 fn joined<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>) -> Option<Hit> {
     let Assign { target, scope, block, .. } = *assign;
-    let call = assign.value.as_call_expr().filter(|_| assign.how == Bound::Whole)?;
+    let mut whole = assign.value;
+    while let Expr::Subscript(cut) = whole {
+        whole = &cut.value;
+    }
+    let call = whole.as_call_expr().filter(|_| assign.how == Bound::Whole)?;
     let elements = match call.arguments.args.first()? {
         Expr::Tuple(all) => &all.elts,
         Expr::List(all) => &all.elts,
@@ -79,7 +85,7 @@ fn joined<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>) -> Optio
     let added = elements.iter().find(|element| !old(element)).filter(|_| joins && elements.iter().any(old))?;
     let kept = check.containers.is_repeated(file, scope, block)
         && check.outlives(file, scope, block, target)
-        && check.carries(file, scope, block, assign.target.start(), added)
+        && (check.carries(file, scope, block, assign.target.start(), added) || is_queued(check, file, assign, added))
         && check.spans_steps(file, scope, block, target, added)
         && !check.autograd.reaches_backward(file, assign)
         && !check.containers.is_renewed(file, scope, block, target, assign.target.start());
@@ -88,6 +94,24 @@ fn joined<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>) -> Optio
             .saying(format!("{} gets longer by {} with its graph", code(check, file, target), code(check, file, added)))
             .fixed(check.detach(file, scope, block, added, target))
     })
+}
+
+/// Whether an object gets longer what it made itself, by what it is given with its graph or by what goes through a model that it is,
+/// in a file that trains. Caches of keys and values are set anew for each text.
+fn is_queued<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>, added: &'p Expr) -> bool {
+    let model = check.flow.models.of(file);
+    let places = check.flow.places(file, assign.scope, assign.target);
+    let own = |at: &At| matches!(at.place, Place::Attribute(..)) && at.depth == 0;
+    let is_made = |of: FileId, made: &Assign| {
+        let model = check.flow.models.of(of);
+        made.range == assign.range
+            || model.function_of(made.scope).is_none_or(|function| model.scope(function).name() == "__init__")
+    };
+    places.iter().any(own)
+        && model.source.text().contains(".backward(")
+        && places.iter().all(|at| check.flow.assigned(at.place).all(|(of, made)| is_made(*of, made)))
+        && (check.autograd.is_handed(file, assign.scope, assign.block, added)
+            || check.autograd.is_activation(file, assign.scope, assign.block, added))
 }
 
 /// Whether something with its graph is put where it outlives the round.
@@ -140,7 +164,7 @@ fn is_handed<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
 }
 
 /// Whether a container is made anew around the innermost loop, and that loop takes a training step in each of its rounds: the
-/// graphs of all of its steps, a whole epoch mostly, are alive at once.
+/// graphs of all of its steps, a whole epoch mostly, are alive at once; or goes over a loader and runs a model.
 fn is_let_go_late<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
     let model = check.flow.models.of(put.file);
     if !matches!(check.firm_bound(put), Some(Limit::Emptied(_))) {
@@ -150,14 +174,19 @@ fn is_let_go_late<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
         return true;
     }
     let Some(round) = loops_around(model, put.block).next() else { return false };
+    let made_around = || check.containers.is_made_around(put.file, put.scope, put.container, round);
+    // An evaluation that records graphs.
+    if check.goes_over_loader(put.file, round) && check.runs_model(put.file, round) && !check.trains_in(put.file, round) {
+        return made_around();
+    }
     let steps = model.calls.iter().any(|call| is_backward(call.call) && is_inside(model, call.block, round));
     // The batches that one step of an optimizer is made of.
     let begins = |outer| model.calls_named(&["zero_grad"]).iter().any(|call| is_inside(model, call.block, outer));
     let accumulates = !begins(round) && loops_around(model, put.block).nth(1).is_some_and(begins);
-    steps && !accumulates && check.containers.is_made_around(put.file, put.scope, put.container, round)
+    steps && !accumulates && made_around()
 }
 
-/// `states[i] = cell(x, states[i])`
+/// `states[i] = cell(x, states[i])`, `averages[i] = 0.9 * averages[i] + 0.1 * x`
 fn updates<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &'p Expr) -> bool {
     let text = |expr: &Expr| check.text(put.file, expr.range());
     // `for key, make in self.losses.items(): self.losses[key] = make()`
@@ -176,11 +205,23 @@ fn updates<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &'p Expr) -> bool {
     if over_itself {
         return true;
     }
-    let Expr::Call(call) = put.value else { return false };
-    given(call).any(|value| match value {
+    let is_entry = |value: &Expr| match value {
         Expr::Subscript(item) => text(&item.value) == text(put.container) && text(&item.slice) == text(key),
         _ => false,
-    })
+    };
+    match put.value {
+        Expr::Call(call) => given(call).any(is_entry),
+        value => has_operand(value, &is_entry, 8),
+    }
+}
+
+/// Whether a value is computed from something by signs: `0.9 * averages[name] + 0.1 * new`.
+fn has_operand(value: &Expr, is_it: &dyn Fn(&Expr) -> bool, left: usize) -> bool {
+    let Some(left) = left.checked_sub(1) else { return false };
+    match value {
+        Expr::BinOp(each) => [&*each.left, &*each.right].into_iter().any(|side| is_it(side) || has_operand(side, is_it, left)),
+        _ => false,
+    }
 }
 
 /// Whether only the methods that a framework calls once in many steps take anything out of a container: where it logs.

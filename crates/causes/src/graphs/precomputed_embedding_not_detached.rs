@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use crate::words::code;
 use crate::{Cause, Fix, Language, Severity};
+use lowtide_lint::ask::{given, method};
+use lowtide_lint::autograd::mentions;
 use lowtide_lint::check::{Check, Hit, loops_around};
 use lowtide_lint::flow::Place;
 use lowtide_lint::model::{Assign, Bound, Expr, Ranged};
@@ -33,13 +35,17 @@ pub(crate) const CAUSE: Cause = Cause {
     rule: Some(rule),
 };
 
-/// What a model gave before the training loop, with its graph, is moved to a device inside of it.
+/// What a model gave before the training loop, with its graph, is moved to a device inside of it, or when it is made.
 fn rule(check: &Check) -> Vec<Hit> {
     let moved = moved_in_training(check);
     let mut hits = Vec::new();
-    for (file, model) in check.files().filter(|_| !moved.is_empty()) {
-        for made in model.assigns.iter().filter(|assign| assign.how == Bound::Whole && is_embedded(check, file, assign)) {
-            if check.flow.places(file, made.scope, made.target).iter().any(|at| moved.contains(&at.place)) {
+    for (file, model) in check.files() {
+        for made in model.assigns.iter().filter(|assign| assign.how == Bound::Whole) {
+            let places = || check.flow.places(file, made.scope, made.target);
+            let kept = (contains_move(made.value) && is_used_in_training(check, file, made)
+                || !moved.is_empty() && places().iter().any(|at| moved.contains(&at.place)))
+                && is_embedded(check, file, made);
+            if kept {
                 hits.push(Hit::new(file, made.target.start()).saying(format!(
                     "{} keeps the graph of {} for as long as it is used",
                     code(check, file, made.target),
@@ -51,16 +57,63 @@ fn rule(check: &Check) -> Vec<Hit> {
     hits
 }
 
-/// Whether a value comes from a model's call with its graph, once: outside of all loops.
+/// Whether a value has the graph of a model's call, once: outside of all loops.
 fn is_embedded<'p>(check: &Check<'_, 'p>, file: FileId, made: &Assign<'p>) -> bool {
     let model = check.flow.models.of(file);
-    let calls = |value: &'p Expr| matches!(value, Expr::Call(call) if check.autograd.calls_model(file, made.scope, &call.func));
-    let embeds = match made.value {
-        Expr::ListComp(each) => calls(&each.elt),
-        Expr::DictComp(each) => calls(&each.value),
-        value => calls(value),
+    (made.target.is_name_expr() || made.target.is_attribute_expr())
+        && loops_around(model, made.block).next().is_none()
+        && !check.autograd.is_without(file, made.scope, made.block)
+        && check.autograd.carries(file, made.scope, made.block, made.value)
+}
+
+/// `e.to(device)`, `[e.to(device) for e in all]`, `{k: e.cuda() for k, e in all.items()}`
+fn contains_move(value: &Expr) -> bool {
+    match value {
+        Expr::ListComp(each) => contains_move(&each.elt),
+        Expr::DictComp(each) => contains_move(&each.value),
+        Expr::Call(call) => matches!(method(call), Some("to" | "cuda")),
+        _ => false,
+    }
+}
+
+/// Whether what is made is read, not only set, by a loop that trains after it in the same function; or, where an object has it, by
+/// the forward pass of the module that it is or by a function that trains.
+fn is_used_in_training<'p>(check: &Check<'_, 'p>, file: FileId, made: &Assign<'p>) -> bool {
+    let model = check.flow.models.of(file);
+    let function = model.function_of(made.scope);
+    let places: HashSet<Place<'p>> =
+        check.flow.places(file, made.scope, made.target).into_iter().filter(|at| at.depth == 0).map(|at| at.place).collect();
+    let reads = |scope, value: &'p Expr| mentions(check.flow, file, scope, value, &places, 12);
+    let is_of_object = places.iter().any(|place| matches!(place, Place::Attribute(..)));
+    let trains = |scope, block| {
+        let by_loop = loops_around(model, block).any(|round| check.trains_in(file, round));
+        let other = model.function_of(scope);
+        match other {
+            _ if !is_of_object => by_loop && other == function,
+            None => by_loop,
+            Some(other) => {
+                by_loop
+                    || check.trains(file, other)
+                    || model.scope(other).name() == "forward" && check.autograd.is_in_module(file, scope)
+            }
+        }
     };
-    embeds && loops_around(model, made.block).next().is_none() && !check.autograd.is_without(file, made.scope, made.block)
+    // Set anew in the training, it is of the step.
+    let renewed = places.iter().any(|place| {
+        check.flow.assigned(*place).any(|(of, again)| {
+            *of == file && again.range != made.range && again.range.start() > made.range.start() && trains(again.scope, again.block)
+        })
+    });
+    let after = |start| is_of_object || start > made.range.end();
+    !places.is_empty()
+        && !renewed
+        && (model.calls.iter().any(|call| {
+            after(call.call.start()) && trains(call.scope, call.block) && given(call.call).any(|value| reads(call.scope, value))
+        }) || model.assigns.iter().any(|assign| {
+            after(assign.range.start()) && trains(assign.scope, assign.block) && reads(assign.scope, assign.value)
+        }) || model.results.iter().any(|result| {
+            is_of_object && trains(result.scope, result.block) && reads(result.scope, result.value)
+        }))
 }
 
 /// What is moved, as a whole or in parts, in a loop that trains.

@@ -5,6 +5,7 @@ use crate::words::code;
 use crate::{Cause, Container, Fix, Language, Live, Severity};
 use lowtide_lint::check::{Check, Hit, Put};
 use lowtide_lint::feeds::Bound as Limit;
+use lowtide_lint::flow::{At, Place};
 use lowtide_lint::model::{Bound, Expr, Number};
 
 /// The page.
@@ -37,7 +38,7 @@ fn signature(live: &Live) -> Option<u8> {
 fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model) in check.files() {
-        for put in check.puts(file, model).iter().filter(|put| keeps(check, put)) {
+        for put in check.puts(file, model).iter().filter(|put| keeps(check, put) || is_handed(check, put)) {
             if matches!(check.firm_bound(put), Some(Limit::Ceiling(_)))
                 && !is_small(check, put)
                 && !check.autograd.is_summed_up(file, put.scope, put.container)
@@ -52,6 +53,15 @@ fn rule(check: &Check) -> Vec<Hit> {
         }
     }
     hits
+}
+
+/// Whether an object that is no model puts what it is given with its graph into a container of its own.
+fn is_handed<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    let own = |at: &At| matches!(at.place, Place::Attribute(..));
+    put.key.is_none()
+        && check.flow.places(put.file, put.scope, put.container).iter().any(own)
+        && check.containers.is_repeated(put.file, put.scope, put.block)
+        && check.is_handed(put.file, put.scope, put.block, put.value)
 }
 
 /// `deque(maxlen=4)`: a few steps' graphs, on purpose.

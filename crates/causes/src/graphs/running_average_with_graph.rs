@@ -45,7 +45,7 @@ fn rule(check: &Check) -> Vec<Hit> {
     for (file, model) in check.files() {
         for assign in model.assigns.iter().filter(|assign| matches!(assign.how, Bound::Whole | Bound::Part)) {
             let (scope, block) = (assign.scope, assign.block);
-            if !matches!(assign.value, Expr::BinOp(_) | Expr::Call(_)) || !check.containers.is_repeated(file, scope, block) {
+            if !matches!(assign.value, Expr::BinOp(_) | Expr::Call(_) | Expr::If(_)) || !check.containers.is_repeated(file, scope, block) {
                 continue;
             }
             let target: HashSet<_> = check.flow.places(file, scope, assign.target).into_iter().map(|at| at.place).collect();
@@ -109,6 +109,8 @@ fn mixed<'p>(
                 () => None,
             }
         }
+        // `loss if ema is None else 0.9 * ema + 0.1 * loss`
+        Expr::If(each) => [&*each.body, &*each.orelse].into_iter().find_map(|one| mixed(check, file, scope, one, target)),
         Expr::Call(call) => {
             let Expr::Attribute(method) = &*call.func else { return None };
             (method.attr.as_str() == "lerp" && old(&method.value)).then(|| call.arguments.args.first()).flatten()

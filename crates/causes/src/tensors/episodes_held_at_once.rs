@@ -2,11 +2,13 @@
 
 use crate::words::code;
 use crate::{Cause, Class, Fix, Language, Live, Severity};
-use lowtide_lint::ask::{keyword, last_name, names_in};
-use lowtide_lint::check::{Check, Confidence, Hit};
+use lowtide_lint::ask::{keyword, last_name, method, names_in, receiver};
+use lowtide_lint::check::{Check, Confidence, Hit, loops_around};
 use lowtide_lint::feeds::Phase;
 use lowtide_lint::flow::ClassId;
-use lowtide_lint::model::{Assign, BlockId, Bound, Call, Expr, Model, Ranged, ScopeId, ScopeKind};
+use lowtide_lint::model::{
+    Assign, BindingKind, BlockId, BlockKind, Bound, Call, Comprehension, Expr, Model, Ranged, ScopeId, ScopeKind,
+};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -76,6 +78,8 @@ fn is_evaluation_by_call(model: &Model, function: Option<ScopeId>) -> bool {
 /// `list(loader)`, `[sampler.sample() for _ in range(n)]`, `[dataset[i] for i in picks]`: so many of what something makes or reads.
 fn holds_many<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>) -> bool {
     match assign.value {
+        // `episodes = []`, and a loop that is long puts one after the other there.
+        Expr::List(list) if list.elts.is_empty() => is_filled(check, file, assign),
         Expr::Call(call)
             if matches!(last_name(&call.func), Some("list" | "tuple"))
                 && check.flow.callee(file, assign.scope, &call.func).is_none() =>
@@ -95,6 +99,44 @@ fn holds_many<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>) -> b
         }
         _ => false,
     }
+}
+
+/// Whether one long loop that counts puts what something makes or reads into a list, and runs no model.
+fn is_filled<'p>(check: &Check<'_, 'p>, file: FileId, list: &Assign<'p>) -> bool {
+    let model = check.flow.models.of(file);
+    let puts = check.puts(file, model);
+    let mut own = puts.iter().filter(|put| check.same(file, put.scope, put.container, list.target)).peekable();
+    let makes = |value: &Expr| match value {
+        Expr::Call(_) => true,
+        Expr::DictComp(each) => moves(&each.value) && iterates_over_call(&each.generators),
+        Expr::ListComp(each) => moves(&each.elt) && iterates_over_call(&each.generators),
+        _ => false,
+    };
+    own.peek().is_some()
+        && own.all(|put| {
+            let mut rounds = loops_around(model, put.block);
+            let round = rounds.next().filter(|_| rounds.next().is_none());
+            makes(put.value)
+                && put.key.is_none()
+                && model.block(put.block).kind.is_loop()
+                && round.is_some_and(|round| {
+                    let BlockKind::For(each) = model.block(round).kind else { return false };
+                    check.is_long(file, put.scope, &each.iter) && !check.runs_model(file, round)
+                })
+        })
+}
+
+/// `v.to(device)`
+fn moves(value: &Expr) -> bool {
+    matches!(value, Expr::Call(call) if matches!(method(call), Some("to" | "cuda")))
+}
+
+/// `for k, v in dataset.sample().items()`
+fn iterates_over_call(generators: &[Comprehension]) -> bool {
+    generators.first().is_some_and(|each| match &each.iter {
+        Expr::Call(call) => receiver(call).is_some_and(Expr::is_call_expr),
+        _ => false,
+    })
 }
 
 /// Whether a list is read by one loop and by nothing else but `len`, and that loop gives its elements to a model.
@@ -123,10 +165,15 @@ fn is_gone_through_once<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'
             && last_name(&call.call.func) == Some("len")
             && call.call.arguments.args.first().is_some_and(is_it)
     });
+    let filled = check
+        .puts(file, model)
+        .iter()
+        .filter(|put| is_it(put.container) && model.function_of(put.scope) == Some(function))
+        .count();
     let words = check.text(file, definition.range).split(|letter: char| !letter.is_alphanumeric() && letter != '_');
     let reads = words.filter(|word| *word == name.id.as_str()).count();
     elements.iter().all(|assign| assign.block == round)
-        && reads == 2 + lengths.count()
+        && reads == 2 + lengths.count() + filled
         && is_scored(check, file, model, round, &elements)
 }
 
@@ -148,8 +195,27 @@ fn is_scored<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, round: 
             if matches!(method.attr.as_str(), "to" | "cuda") && of_element(&method.value));
         moved
             || call.call.arguments.args.iter().any(of_element)
-                && (check.autograd.calls_model(file, call.scope, &call.call.func) || switched(&call.call.func))
+                && (check.autograd.calls_model(file, call.scope, &call.call.func)
+                    || switched(&call.call.func)
+                    || is_asked_without(check, file, model, call))
     })
+}
+
+/// Whether something that a function was given is called where gradients are switched off, and what it gives is for nothing else that
+/// was given: a model, then, and no tokenizer.
+fn is_asked_without<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, call: &Call<'p>) -> bool {
+    let is_given = |call: &Call<'p>| {
+        let Expr::Name(name) = &*call.call.func else { return false };
+        let mut bindings = model.bindings(call.scope, name.id.as_str()).iter().peekable();
+        bindings.peek().is_some() && bindings.all(|binding| matches!(binding.kind, BindingKind::Parameter { .. }))
+    };
+    let is_for_another = || {
+        model.calls.iter().any(|outer| {
+            outer.call.arguments.range().contains_range(call.call.range())
+                && (is_given(outer) || check.autograd.calls_model(file, outer.scope, &outer.call.func))
+        })
+    };
+    is_given(call) && check.autograd.is_without(file, call.scope, call.block) && !is_for_another()
 }
 
 /// The variable that a value is, or is a part of, wherever it is moved: not what is computed from it, as the tokens of a text.

@@ -113,6 +113,12 @@ fn keeps_all(model: &Model, made: &Assign) -> bool {
 
 fn keeps(model: &Model, made: &Assign, metric: &Expr) -> bool {
     let Expr::Call(call) = metric else { return false };
+    // `AUROC(task="binary").to(device)`
+    if let Expr::Attribute(method) = &*call.func
+        && matches!(method.attr.as_str(), "to" | "cuda" | "cpu" | "clone")
+    {
+        return keeps(model, made, &method.value);
+    }
     // Curves with fixed thresholds are counted.
     let counted = call.arguments.keywords.iter().any(|each| each.arg.as_ref().is_some_and(|arg| arg == "thresholds"));
     !counted

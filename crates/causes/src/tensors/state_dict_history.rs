@@ -3,7 +3,8 @@
 use crate::kept::{Sort, sort};
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::check::{Check, Hit, loops_around};
+use lowtide_lint::check::{Check, Hit, Put, loops_around};
+use lowtide_lint::flow::{At, Place};
 use lowtide_lint::model::{BlockKind, Expr, Number};
 
 /// The page.
@@ -55,7 +56,7 @@ fn rule(check: &Check) -> Vec<Hit> {
                     && check.is_kept_for_good(file, put.scope, put.block, put.container, put.key)
                     && check.is_steady(file, put.scope, owner, None)
             };
-            if in_loop || by_call() {
+            if in_loop || by_call() || are_handed(check, put) {
                 hits.push(Hit::new(file, put.offset).saying(format!(
                     "{} keeps one more state of {} each time that this line in {} runs",
                     code(check, file, put.container),
@@ -66,6 +67,19 @@ fn rule(check: &Check) -> Vec<Hit> {
         }
     }
     hits
+}
+
+/// Whether an object that lives through a training's rounds keeps the states that it is given in each, whosever they are: the
+/// clients' of a federation.
+fn are_handed<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    let own = |at: &At| matches!(at.place, Place::Attribute(class, _) if check.lives_through_rounds(class));
+    let model = check.flow.models.of(put.file);
+    put.key.is_none()
+        && put.value.is_name_expr()
+        && check.flow.places(put.file, put.scope, put.container).iter().any(own)
+        && model.function_of(put.scope).is_some_and(|function| check.is_called_again(put.file, function))
+        && check.containers.bound(put.file, put.scope, put.block, put.container, put.key).is_none()
+        && check.containers.is_never_emptied(put.file, put.scope, put.container)
 }
 
 /// `for i in range(5)`, `for name in ["a", "b"]`: a fixed, small number.

@@ -2,10 +2,11 @@
 
 use ruff_python_ast::ExprCall;
 
+use super::backward::Proven;
 use super::{Autograd, is_own, says_false};
 use crate::ask::{keyword, last_name};
 use crate::flow::{ClassId, Place};
-use crate::model::{BindingKind, Bound, Call, Expr, Item, Operator, ScopeId, ScopeKind, dotted};
+use crate::model::{BindingKind, BlockId, BlockKind, Bound, Call, Expr, Item, Operator, ScopeId, ScopeKind, dotted};
 use crate::program::FileId;
 use crate::table::{HashMap, HashSet};
 
@@ -27,8 +28,12 @@ pub(super) struct Uses<'p> {
     pub backward_through: HashSet<Place<'p>>,
     /// The sides of a sum that it is called on: `(coarse + fine).backward()`.
     pub backward_sum: HashSet<Place<'p>>,
+    /// What it proves of what the program calls.
+    pub proven: Proven<'p>,
     /// The items of places that it is called on: `output["loss"].backward()`.
     pub backward_of: HashMap<Place<'p>, Vec<Item<'p>>>,
+    /// Functions that a model calls with what one of its layers gave.
+    pub hooks: HashSet<(FileId, ScopeId)>,
     /// Files that switch gradients off as a whole.
     pub off: HashSet<FileId>,
     /// Metrics of torchmetrics, whose updates run without gradients.
@@ -56,7 +61,14 @@ impl<'p> Autograd<'_, 'p> {
                     |expr: &'p Expr| self.flow.places(file, call.scope, expr).into_iter().filter(is_own).map(|at| at.place);
                 let arguments = &call.call.arguments.args;
                 match method.attr.as_str() {
-                    "requires_grad_" if says_false(call.call) => uses.frozen.extend(places(&method.value)),
+                    "requires_grad_" if says_false(call.call) => {
+                        uses.frozen.extend(places(&method.value));
+                        uses.frozen.extend(self.owner_of_each(file, call.block, &method.value));
+                    }
+                    "register_forward_hook" | "register_full_backward_hook" | "register_forward_pre_hook" => {
+                        let hook = arguments.first().and_then(|hook| self.flow.callee(file, call.scope, hook));
+                        uses.hooks.extend(hook);
+                    }
                     "parameters" | "named_parameters" | "requires_grad_" => uses.models.extend(places(&method.value)),
                     "train" | "eval" | "modules" | "named_modules" | "children" | "named_children" => {
                         let switch = arguments.iter().all(Expr::is_boolean_literal_expr);
@@ -66,6 +78,7 @@ impl<'p> Autograd<'_, 'p> {
                     }
                     // `engine.backward(loss)` says nothing of the engine.
                     "backward" if arguments.is_empty() => {
+                        self.prove(file, call.scope, &method.value, &mut uses.proven);
                         uses.backward.extend(places(&method.value));
                         let mut sides = Vec::new();
                         addends(&method.value, MAX_NESTING, &mut sides);
@@ -78,7 +91,10 @@ impl<'p> Autograd<'_, 'p> {
                         }
                     }
                     // `accelerator.backward(loss)`, `scaler.scale(loss).backward()`
-                    "backward" | "manual_backward" | "scale" => {
+                    name @ ("backward" | "manual_backward" | "scale") => {
+                        if let Some(value) = arguments.first().filter(|_| name != "scale") {
+                            self.prove(file, call.scope, value, &mut uses.proven);
+                        }
                         uses.backward.extend(arguments.first().into_iter().flat_map(places));
                     }
                     "set_grad_enabled" if model.function_of(call.scope).is_none() && says_false(call.call) => {
@@ -90,7 +106,75 @@ impl<'p> Autograd<'_, 'p> {
                 }
             }
         }
+        for (file, model) in self.flow.models.iter() {
+            for assign in model.assigns.iter().filter(|assign| assign.how == Bound::Whole) {
+                if let Expr::Attribute(target) = assign.target
+                    && target.attr.as_str() == "requires_grad"
+                    && matches!(assign.value, Expr::BooleanLiteral(on) if !on.value)
+                {
+                    uses.frozen.extend(self.owner_of_each(file, assign.block, &target.value));
+                }
+            }
+        }
+        for (file, scope, loss) in self.given_to_frameworks() {
+            self.prove(file, scope, loss, &mut uses.proven);
+            uses.backward.extend(self.flow.places(file, scope, loss).into_iter().filter(is_own).map(|at| at.place));
+        }
         uses
+    }
+
+    /// The model that a loop goes over all parameters of, where an expression is one of them and every one of them comes to this
+    /// block: `for p in teacher.parameters(): p.requires_grad = False`.
+    fn owner_of_each(&self, file: FileId, block: BlockId, parameter: &Expr) -> Option<Place<'p>> {
+        let model = self.flow.models.of(file);
+        let (Expr::Name(name), BlockKind::For(each)) = (parameter, model.block(block).kind) else { return None };
+        let Expr::Call(call) = &*each.iter else { return None };
+        let of = crate::ask::receiver(call)?;
+        let all = matches!(crate::ask::method(call), Some("parameters" | "named_parameters"));
+        let names_it = all && crate::ask::names_in(&each.target).contains(name.id.as_str());
+        names_it.then(|| self.flow.places(file, model.block(block).scope, of).into_iter().find(is_own))?.map(|at| at.place)
+    }
+
+    /// Whether a function is given to a model as one of its hooks: it is called with each batch.
+    #[must_use]
+    pub fn is_hook(&self, file: FileId, function: ScopeId) -> bool {
+        self.uses().hooks.contains(&(file, function))
+    }
+
+    /// Whether a parameter of a hook is what a layer gave, in a file that trains and never asks a model without gradients.
+    pub(super) fn is_output_for_hook(&self, file: FileId, function: ScopeId, name: &str) -> bool {
+        let model = self.flow.models.of(file);
+        let ScopeKind::Function(definition) = model.scope(function).kind else { return false };
+        let text = model.source.text();
+        let last = || definition.parameters.args.iter().filter(|each| each.default.is_none()).next_back();
+        self.is_hook(file, function)
+            && definition.parameters.args.len() >= 3
+            && last().is_some_and(|each| each.parameter.name.as_str() == name)
+            && text.contains(".backward(")
+            && !["no_grad", "inference_mode", "set_grad_enabled", ".eval()"].iter().any(|word| text.contains(word))
+    }
+
+    /// Whether a module has been given a part of it that it calls: what comes out of it has the graph of what goes in.
+    pub(super) fn is_given_part(&self, place: Place<'p>) -> bool {
+        let Place::Attribute(class, _) = place else { return false };
+        let mut assigned = self.flow.assigned(place).peekable();
+        let is_given = |file: FileId, scope: ScopeId, value: &Expr| {
+            let name = match value {
+                Expr::Name(name) => name,
+                // `self.encoder = make_encoder(width)`
+                Expr::Call(call) => match &*call.func {
+                    Expr::Name(name) => name,
+                    _ => return false,
+                },
+                _ => return false,
+            };
+            let model = self.flow.models.of(file);
+            let mut bindings = model.bindings(scope, name.id.as_str()).iter().peekable();
+            bindings.peek().is_some() && bindings.all(|binding| matches!(binding.kind, BindingKind::Parameter { .. }))
+        };
+        assigned.peek().is_some()
+            && self.is_module(class)
+            && assigned.all(|(file, assign)| assign.how == Bound::Whole && is_given(*file, assign.scope, assign.value))
     }
 
     /// Names of attributes that modules of one class only make, and nobody else has.
@@ -128,6 +212,7 @@ impl<'p> Autograd<'_, 'p> {
         // While it is looked for, a place that is given its own value tells nothing of it.
         self.models.borrow_mut().insert(place, false);
         let is_model = self.uses().models.contains(&place)
+            || self.uses().proven.models.contains(&place)
             || self.flow.assigned(place).any(|(file, assign)| match assign.how {
                 // What goes over a list of modules is one.
                 Bound::Whole | Bound::Element => self.makes_model(*file, assign.scope, assign.value, MAX_NESTING),
@@ -280,6 +365,24 @@ impl<'p> Autograd<'_, 'p> {
         let places = self.flow.places(file, scope, func);
         let frozen = || places.iter().any(|at| self.uses().frozen.contains(&at.place));
         (places.iter().any(|at| is_own(at) && self.is_model(at.place)) || self.is_annotated(file, scope, func)) && !frozen()
+    }
+
+    /// Whether a call is of a method by which a model of a library computes something, as it does when it is called.
+    pub(super) fn asks_model(&self, file: FileId, scope: ScopeId, call: &'p ExprCall) -> bool {
+        const COMPUTES: &[&str] = &[
+            "encode_image",
+            "encode_text",
+            "extract_features",
+            "forward_features",
+            "forward_head",
+            "get_audio_features",
+            "get_image_features",
+            "get_text_features",
+        ];
+        let Expr::Attribute(method) = &*call.func else { return false };
+        COMPUTES.contains(&method.attr.as_str())
+            && self.flow.callee(file, scope, &call.func).is_none()
+            && self.calls_model(file, scope, &method.value)
     }
 
     /// A parameter said to be a `nn.Module`.

@@ -11,7 +11,7 @@ use super::{Autograd, is_own, is_plain, mentions};
 use crate::ask::last_name;
 use crate::check::loops_around;
 use crate::feeds::is_inside;
-use crate::flow::{ItemPut, Place};
+use crate::flow::{At, ItemPut, Place};
 use crate::model::{
     Assign, BindingKind, BlockId, BlockKind, Bound, Call, Comprehension, Expr, Item, Model, ScopeId, ScopeKind, Way, dotted,
 };
@@ -299,6 +299,7 @@ impl<'p> Autograd<'_, 'p> {
             let is_parameter = |kind: &BindingKind| matches!(kind, BindingKind::Parameter { .. });
             if scope.bindings(name).iter().any(|binding| is_parameter(&binding.kind)) {
                 found.add(place, wanted);
+                found.graph |= self.is_output_for_hook(file, owner, name);
             }
         }
         let all = self.flow.assigned(place).filter(|(_, assign)| assign.how != Bound::Entered);
@@ -457,8 +458,15 @@ impl<'p> Autograd<'_, 'p> {
 
     fn look_call(&self, here: Here, call: &'p ExprCall, wanted: Wanted<'p>, walk: Walk, found: &mut Origins<'p>) {
         let Here { file, scope, .. } = here;
-        if self.calls_model(file, scope, &call.func) {
+        if self.calls_model(file, scope, &call.func) || self.asks_model(file, scope, call) {
             found.graph = true;
+            return;
+        }
+        // `criterion(output, target)`
+        let places = self.flow.places(file, scope, &call.func);
+        let passes = |at: &At<'p>| self.uses().proven.passes.contains(&at.place) || self.is_given_part(at.place);
+        if places.iter().any(|at| is_own(at) && passes(at)) {
+            crate::ask::given(call).for_each(|value| self.look(here, value, Wanted::ANY, walk, found));
             return;
         }
         // `apply(state, torch.Tensor.detach)`
@@ -634,6 +642,10 @@ impl<'p> Autograd<'_, 'p> {
                 let item = args.first().and_then(Item::of).unwrap_or(Item::Any);
                 self.look_part(here, on, wanted.of(item), walk, found);
             }
+            // accelerate: what all processes have, this one's with its graph.
+            "gather_for_metrics" | "pad_across_processes" => {
+                args.iter().for_each(|value| self.look(here, value, wanted, walk, found));
+            }
             // Another type of number, not Python's own.
             "float" => self.look(here, on, Wanted::ITSELF, walk, found),
             _ if makes_anew(method) => {}
@@ -648,8 +660,16 @@ impl<'p> Autograd<'_, 'p> {
         }
     }
 
-    /// Whether an expression is a `nn.Parameter` itself.
+    /// Whether an expression is a `nn.Parameter` itself, or what goes over those of a model.
     fn is_parameter(&self, here: Here, expr: &'p Expr) -> bool {
+        let is_one_of = |assign: &Assign| {
+            let Expr::Call(call) = assign.value else { return false };
+            match (crate::ask::method(call), assign.how, assign.part.items()) {
+                (Some("parameters"), Bound::Element, _) => true,
+                (Some("named_parameters"), Bound::Element | Bound::Part, part) => part.last() == Some(&Item::At(1)),
+                _ => false,
+            }
+        };
         let makes = |file: FileId, scope, value: &Expr| {
             let Expr::Call(call) = value else { return false };
             let name = self.flow.models.of(file).full_name(scope, &call.func);
@@ -658,7 +678,9 @@ impl<'p> Autograd<'_, 'p> {
         matches!(expr, Expr::Name(_) | Expr::Attribute(_))
             && self.flow.places(here.file, here.scope, expr).into_iter().filter(is_own).any(|at| {
                 let mut assigned = self.flow.assigned(at.place);
-                assigned.any(|(file, assign)| assign.how == Bound::Whole && makes(*file, assign.scope, assign.value))
+                assigned.any(|(file, assign)| {
+                    assign.how == Bound::Whole && makes(*file, assign.scope, assign.value) || is_one_of(assign)
+                })
             })
     }
 }

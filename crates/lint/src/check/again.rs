@@ -58,6 +58,8 @@ impl<'p> Check<'_, 'p> {
         // While it is looked for, a function that calls itself does not make itself run again.
         self.again.borrow_mut().insert((file, function), false);
         let found = self.is_each_round(file, function)
+            || self.autograd.is_hook(file, function)
+            || self.containers.is_step(file, function)
             || self.callers(file, function).iter().any(|(from, call)| self.again(*from, call.scope, call.block, left));
         self.again.borrow_mut().insert((file, function), found);
         found

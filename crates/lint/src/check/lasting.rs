@@ -7,7 +7,7 @@ use super::again::loops_around;
 use crate::ask::receiver;
 use crate::feeds::is_inside;
 use crate::flow::{At, ClassId, Place};
-use crate::model::{Assign, BlockId, BlockKind, Bound, Call, Expr, ScopeId};
+use crate::model::{Assign, BindingKind, BlockId, BlockKind, Bound, Call, Expr, ScopeId};
 use crate::program::FileId;
 
 /// Classes of which an instance is made outside of loops and used in a training.
@@ -125,7 +125,7 @@ impl<'p> Check<'_, 'p> {
     fn lives_long(&self, class: ClassId) -> bool {
         let line = self.flow.classes.ancestors(class).iter().chain(self.flow.classes.descendants(class));
         self.autograd.is_module(class)
-            || line.copied().any(|class| self.takes_part(class))
+            || line.copied().any(|class| self.takes_part(class) || self.has_hook(class))
             || self.is_made_before_training(class)
             || self.is_held_by_trainer(class)
     }
@@ -162,6 +162,12 @@ impl<'p> Check<'_, 'p> {
         self.made_before.get_or_init(|| self.find_made_before()).epochs.contains(&class)
     }
 
+    /// Whether instances of a class live as long as the rounds of a training, be it that they are used in none of its steps.
+    #[must_use]
+    pub fn lives_through_rounds(&self, class: ClassId) -> bool {
+        self.is_long_lived(class) || self.is_used_in_epochs(class)
+    }
+
     fn find_made_before(&self) -> MadeBefore {
         let mut found = MadeBefore::default();
         for (file, model) in self.flow.models.iter() {
@@ -177,15 +183,19 @@ impl<'p> Check<'_, 'p> {
                 ))
             });
             let made: Vec<_> = made.collect();
+            self.find_given_before(file, &mut found);
             if made.is_empty() {
                 continue;
             }
             for call in &model.calls {
-                let Some(Expr::Name(on)) = receiver(call.call) else { continue };
+                // `meter.update(loss)`, `validate(model, loader, meter)`
+                let given = || call.call.arguments.args.iter().filter_map(Expr::as_name_expr);
+                let on = receiver(call.call).and_then(Expr::as_name_expr);
                 let function = model.function_of(call.scope);
-                let mut objects = made
-                    .iter()
-                    .filter(|(name, assign, _)| *name == on.id.as_str() && model.function_of(assign.scope) == function);
+                let mut objects = made.iter().filter(|(name, assign, _)| {
+                    (on.is_some_and(|on| *name == on.id.as_str()) || given().any(|each| *name == each.id.as_str()))
+                        && model.function_of(assign.scope) == function
+                });
                 let Some((_, _, class)) = objects.next() else { continue };
                 if self.is_used_in_training(file, call.block) {
                     found.steps.insert(*class);
@@ -199,6 +209,27 @@ impl<'p> Check<'_, 'p> {
         found
     }
 
+    /// Objects that a function is given, as their annotation says, and that a loop of epochs or rounds calls methods of.
+    fn find_given_before(&self, file: FileId, found: &mut MadeBefore) {
+        let model = self.flow.models.of(file);
+        for call in model.calls.iter().filter(|call| model.loops(call.block) > 0) {
+            let Some(Expr::Name(on)) = receiver(call.call) else { continue };
+            let mut bindings = model.bindings(call.scope, on.id.as_str()).iter().peekable();
+            let is_given = bindings.peek().is_some()
+                && bindings.all(|binding| matches!(binding.kind, BindingKind::Parameter { annotation: Some(_), .. }));
+            let Some(Place::Variable(of, owner, name)) = receiver(call.call).and_then(|on| self.flow.places(file, call.scope, on).first().map(|at| at.place))
+            else {
+                continue;
+            };
+            if is_given
+                && let Some(class) = self.flow.class_at(Place::Variable(of, owner, name), false)
+                && loops_around(model, call.block).any(|round| self.is_loop_of_epochs(file, round))
+            {
+                found.epochs.insert(class);
+            }
+        }
+    }
+
     /// Whether a block lies in a loop of loops that trains.
     fn is_used_in_training(&self, file: FileId, block: BlockId) -> bool {
         let loops: Vec<BlockId> = loops_around(self.flow.models.of(file), block).collect();
@@ -206,7 +237,7 @@ impl<'p> Check<'_, 'p> {
     }
 
     /// Whether a loop trains by another loop inside of it, here or in a function that it calls.
-    fn is_loop_of_epochs(&self, file: FileId, round: BlockId) -> bool {
+    pub(super) fn is_loop_of_epochs(&self, file: FileId, round: BlockId) -> bool {
         let model = self.flow.models.of(file);
         let inner = (0..).map(BlockId).zip(&model.blocks).any(|(id, block)| {
             id != round
@@ -225,6 +256,13 @@ impl<'p> Check<'_, 'p> {
                             && self.trains_in(of, id)
                     })
             })
+    }
+
+    /// Whether a model calls one of a class's methods: it holds the object, then.
+    fn has_hook(&self, class: ClassId) -> bool {
+        let model = self.flow.models.of(class.file);
+        let mut methods = model.functions().filter(|(scope, _)| model.scope(*scope).parent == Some(class.scope));
+        methods.any(|(method, _)| self.autograd.is_hook(class.file, method))
     }
 
     fn takes_part(&self, class: ClassId) -> bool {

@@ -1,7 +1,9 @@
 //! What is put into containers, one by one.
 
 use super::Check;
-use crate::feeds::Bound as Limit;
+use super::again::loops_around;
+use crate::feeds::{Bound as Limit, is_inside};
+use crate::flow::{At, Place};
 use crate::model::{BlockId, Bound, Expr, Model, Operator, Ranged, ScopeId, TextSize};
 use crate::program::FileId;
 
@@ -68,6 +70,29 @@ impl<'p> Check<'_, 'p> {
         puts
     }
 
+    /// What a file puts into containers several at a time: `xs.extend(more)`, `d.update({k: x})`.
+    #[must_use]
+    pub fn extensions(&self, file: FileId, model: &Model<'p>) -> Vec<Put<'p>> {
+        let mut puts = Vec::new();
+        for call in model.calls_named(&["extend", "update"]) {
+            let (Expr::Attribute(method), [value]) = (&*call.call.func, &*call.call.arguments.args) else { continue };
+            let (scope, block, offset) = (call.scope, call.block, call.call.start());
+            if self.flow.callee(file, scope, &call.call.func).is_some() {
+                continue;
+            }
+            let put = |value, key| Put { file, scope, block, container: &*method.value, value, key, offset };
+            match value {
+                Expr::Dict(each) => {
+                    puts.extend(each.items.iter().filter_map(|item| Some(put(&item.value, Some(item.key.as_ref()?)))));
+                }
+                Expr::List(each) => puts.extend(each.elts.iter().map(|value| put(value, None))),
+                value if method.attr.as_str() == "extend" => puts.push(put(value, None)),
+                _ => {}
+            }
+        }
+        puts
+    }
+
     /// What bounds the container of something that is put into it, whatever happens.
     #[must_use]
     pub fn firm_bound(&self, put: &Put<'p>) -> Option<Limit> {
@@ -85,7 +110,43 @@ impl<'p> Check<'_, 'p> {
     pub fn kept_for_good(&self) -> &[Put<'p>] {
         self.kept.get_or_init(|| {
             let all = self.files().flat_map(|(file, model)| self.puts(file, model));
-            all.filter(|put| self.is_kept_for_good(put.file, put.scope, put.block, put.container, put.key)).collect()
+            all.filter(|put| {
+                self.is_kept_for_good(put.file, put.scope, put.block, put.container, put.key) || self.is_kept_each_epoch(put)
+            })
+            .collect()
         })
+    }
+
+    /// Whether a loop of epochs files everything that a loop inside of it gathered: `outputs[epoch] = torch.cat(gathered)`.
+    fn is_kept_each_epoch(&self, put: &Put<'p>) -> bool {
+        let model = self.flow.models.of(put.file);
+        let Expr::Call(call) = put.value else { return false };
+        let Some(gathered @ Expr::Name(_)) = call.arguments.args.first() else { return false };
+        let mut rounds = loops_around(model, put.block);
+        let Some(round) = rounds.next().filter(|_| rounds.next().is_none()) else { return false };
+        let joins = matches!(
+            model.full_name(put.scope, &call.func).as_deref(),
+            Some("torch.cat" | "torch.concat" | "torch.stack" | "torch.vstack" | "numpy.concatenate" | "numpy.vstack" | "numpy.stack")
+        );
+        let places = self.flow.places(put.file, put.scope, put.container);
+        let own = |at: &At<'p>| {
+            matches!(at.place, Place::Variable(of, owner, _)
+                if of == put.file && owner == model.function_of(put.scope).unwrap_or(ScopeId::MODULE))
+        };
+        let in_round = |block| is_inside(model, block, round);
+        let is_filled_inside = || {
+            self.puts(put.file, model).iter().any(|inner| {
+                self.same(put.file, inner.scope, inner.container, gathered)
+                    && loops_around(model, inner.block).any(|inner| inner != round && in_round(inner))
+                    && self.value(put.file, inner.scope, inner.block, inner.value).is_data()
+            })
+        };
+        joins
+            && !places.is_empty()
+            && places.iter().all(own)
+            && places.iter().all(|at| !self.flow.assigned(at.place).any(|(of, assign)| *of == put.file && in_round(assign.block)))
+            && self.is_loop_of_epochs(put.file, round)
+            && is_filled_inside()
+            && self.gets_only_more(put)
     }
 }

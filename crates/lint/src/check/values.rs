@@ -157,8 +157,10 @@ impl<'p> Check<'_, 'p> {
                     Value::Tensor
                 }
                 "tolist" | "keys" | "items" | "split" | "state_dict" | "parameters" | "get" | "pop" => Value::Unknown,
-                _ => match self.value_within(file, scope, &method.value, left) {
+                name => match self.value_within(file, scope, &method.value, left) {
                     Value::Small => Value::Unknown,
+                    // `loss.numpy().mean()` is a number of numpy's.
+                    Value::Array if call.arguments.is_empty() && REDUCES.contains(&name) => Value::Small,
                     other => other,
                 },
             };
@@ -221,6 +223,9 @@ const ARRAYS: &[&str] = &[
     "zeros",
     "zeros_like",
 ];
+
+/// Methods of an array that give one number where no axis is named.
+const REDUCES: &[&str] = &["all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "std", "sum", "var"];
 
 /// Whether a call of a function of numpy gives an array. What draws random numbers gives one number where no size is asked for.
 fn is_array(name: &str, call: &ExprCall) -> bool {

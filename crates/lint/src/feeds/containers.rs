@@ -59,6 +59,12 @@ impl<'f, 'p> Containers<'f, 'p> {
         self.contexts().is_repeated(self.flow.models.of(file), file, scope, block)
     }
 
+    /// Whether a function is a method that takes one step of a training: it is called again and again, by whomever.
+    #[must_use]
+    pub fn is_step(&self, file: FileId, function: ScopeId) -> bool {
+        self.contexts().is_step(file, function)
+    }
+
     /// The part of the training that a block belongs to.
     #[must_use]
     pub fn phase(&self, file: FileId, scope: ScopeId, block: BlockId) -> Option<Phase> {

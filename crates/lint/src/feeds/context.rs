@@ -17,12 +17,15 @@ pub(super) struct Contexts {
     phases: HashMap<(FileId, ScopeId), Phase>,
     /// Blocks with a `backward` inside.
     training: HashSet<(FileId, BlockId)>,
+    /// Methods that take one step of a training: an optimizer's, and no loop is around.
+    steps: HashSet<(FileId, ScopeId)>,
 }
 
 impl Contexts {
     pub fn new(models: &Models) -> Self {
         let mut contexts = Self::default();
         contexts.find_training(models);
+        contexts.find_steps(models);
         let calls = calls_by_name(models);
         contexts.find_repeated(models, &calls);
         contexts.find_phases(models, &calls);
@@ -37,6 +40,11 @@ impl Contexts {
     /// Whether a function, or one around it, is called again and again.
     pub fn is_called_repeatedly(&self, file: FileId, function: ScopeId) -> bool {
         self.repeated.contains(&(file, function))
+    }
+
+    /// Whether a function is a method that takes one step of a training.
+    pub fn is_step(&self, file: FileId, function: ScopeId) -> bool {
+        self.steps.contains(&(file, function))
     }
 
     /// The part of the training that a block belongs to.
@@ -74,6 +82,29 @@ impl Contexts {
         }
     }
 
+    /// Nobody writes a method for one step and takes only one.
+    fn find_steps(&mut self, models: &Models) {
+        for (file, model) in models.iter() {
+            let once = |call: &&Call| model.loops(call.block) == 0;
+            let functions = |name: &'static str| {
+                model.calls_named(&[name]).into_iter().filter(once).filter_map(|call| model.function_of(call.scope))
+            };
+            let steps: HashSet<ScopeId> = functions("step").collect();
+            let begun: HashSet<ScopeId> = functions("zero_grad").collect();
+            let of_class = |function: &ScopeId| {
+                let scope = model.scope(*function);
+                let parent = scope.parent.map(|parent| model.scope(parent));
+                parent.is_some_and(|parent| parent.is_class() && !parent.name().contains("Test"))
+                    && !scope.name().starts_with("test")
+            };
+            self.steps.extend(
+                functions("backward")
+                    .filter(|function| steps.contains(function) && begun.contains(function) && of_class(function))
+                    .map(|function| (file, function)),
+            );
+        }
+    }
+
     /// A library that has a function of the same name calls its own, and knows those of a program by their base classes alone.
     fn find_repeated(&mut self, models: &Models, calls: &Calls) {
         let in_library = |file: FileId| models.program.in_library(file);
@@ -101,7 +132,7 @@ impl Contexts {
                             .all(|site| site.by_super || in_library(site.file) && !in_library(file))
                         && has_foreign_base(models, file, model, parent)
                 };
-                if known || of_framework() {
+                if known || self.steps.contains(&(file, scope)) || of_framework() {
                     self.repeated.insert((file, scope));
                 }
             }

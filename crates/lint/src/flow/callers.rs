@@ -13,8 +13,27 @@ const MAX_CALLS: usize = 200;
 #[derive(Debug, Default)]
 pub(super) struct Calls<'p> {
     by_name: HashMap<&'p str, Vec<(FileId, Call<'p>)>>,
+    /// Calls of objects by the `__call__` that they mean.
+    objects: HashMap<(FileId, ScopeId), Vec<(FileId, Call<'p>)>>,
     /// How many functions have a name, and the first of them.
     functions: HashMap<&'p str, (usize, (FileId, ScopeId))>,
+}
+
+impl<'p> Calls<'p> {
+    /// `self.mean(loss)` has no name to be found by.
+    fn find_objects(&mut self, flow: &Flow<'p>) {
+        for (file, model) in flow.models.iter() {
+            for call in &model.calls {
+                let Some(name) = last_name(&call.call.func).filter(|name| !self.functions.contains_key(name)) else { continue };
+                if let Some(callee) = flow.callee(file, call.scope, &call.call.func)
+                    && name != "__call__"
+                    && flow.models.of(callee.0).scope(callee.1).name() == "__call__"
+                {
+                    self.objects.entry(callee).or_default().push((file, *call));
+                }
+            }
+        }
+    }
 }
 
 impl<'p> Flow<'p> {
@@ -30,6 +49,9 @@ impl<'p> Flow<'p> {
                 for (scope, function) in model.functions() {
                     calls.functions.entry(function.name.as_str()).or_insert((0, (file, scope))).0 += 1;
                 }
+            }
+            if self.has_called_objects {
+                calls.find_objects(self);
             }
             calls
         })
@@ -47,6 +69,7 @@ impl<'p> Flow<'p> {
         };
         let calls = self.calls();
         let only = calls.functions.get(name).is_some_and(|(count, _)| *count == 1);
+        let objects = calls.objects.get(&(file, function)).into_iter().flatten().take(MAX_CALLS).copied();
         let found = calls.by_name.get(name).into_iter().flatten().take(MAX_CALLS);
         found
             .filter(|(from, call)| match self.callee(*from, call.scope, &call.call.func) {
@@ -58,6 +81,7 @@ impl<'p> Flow<'p> {
                 }
             })
             .copied()
+            .chain(objects)
             .collect()
     }
 

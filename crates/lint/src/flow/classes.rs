@@ -292,6 +292,13 @@ impl<'p> Flow<'p> {
             Expr::Name(name) => {
                 let name = name.id.as_str();
                 let owner = self.models.of(file).owner(scope, name)?;
+                let annotated = self.models.of(file).scope(owner).bindings(name).iter().find_map(|binding| match binding.kind {
+                    BindingKind::Parameter { annotation: Some(annotation), .. } => element_of(annotation),
+                    _ => None,
+                });
+                if let Some(class) = annotated.and_then(|annotation| self.class_named(file, owner, annotation)) {
+                    return Some(class);
+                }
                 let assigned = self.variables.get(&(file, owner, name))?;
                 let whole = assigned.iter().filter(|(_, assign)| assign.how == Bound::Whole);
                 let made =
@@ -386,6 +393,13 @@ impl<'p> Flow<'p> {
             _ => None,
         })
     }
+}
+
+/// What an annotation says of the elements: `list[Client]`, `Sequence["Client"]`.
+fn element_of(annotation: &Expr) -> Option<&Expr> {
+    let Expr::Subscript(generic) = annotation else { return None };
+    let name = last_name(&generic.value)?;
+    matches!(name, "list" | "List" | "Sequence" | "Iterable" | "Collection" | "set" | "Set").then_some(&*generic.slice)
 }
 
 /// Whether a name is a method's first parameter, and the method no static one.
