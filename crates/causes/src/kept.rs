@@ -306,7 +306,9 @@ fn never_repeats_within<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &'p Expr,
             // `key = ("plan", time.time())`, here and nowhere else. A key by an address that has a name, to be asked for and then
             // filed by, is mostly that of a thing that stays: a mesh, a weight.
             let made = || check.only_value(put.file, put.scope, key).filter(|(of, _)| *of == put.file);
-            is_counted(check, put, key) || is_counted_by_loop(check, put, key) || made().is_some_and(|(_, value)| never_repeats_within(check, put, value, false, looks))
+            is_counted(check, put, key)
+                || is_counted_by_loop(check, put, key)
+                || made().is_some_and(|(_, value)| never_repeats_within(check, put, value, false, looks))
         }
         Expr::Attribute(_) => is_counted(check, put, key),
         // `f"step_{self.step}"`
@@ -341,7 +343,8 @@ fn is_counted_by_loop<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &Expr) -> b
     let Some(BlockKind::For(each)) = loops_around(model, put.block).last().map(|round| model.block(round).kind) else {
         return false;
     };
-    let counts = matches!(&*each.iter, Expr::Call(call) if matches!(lowtide_lint::ask::last_name(&call.func), Some("range" | "trange")));
+    let counts =
+        matches!(&*each.iter, Expr::Call(call) if matches!(lowtide_lint::ask::last_name(&call.func), Some("range" | "trange")));
     let is_local = || {
         let places = check.flow.places(put.file, put.scope, put.container);
         places.iter().all(|at| matches!(at.place, Place::Variable(_, owner, _) if Some(owner) == model.function_of(put.scope)))

@@ -88,9 +88,10 @@ fn of_tables(check: &Check) -> Vec<Hit> {
         let mut made = places.iter().flat_map(|at| check.flow.assigned(at.place)).peekable();
         let before = made.peek().is_some()
             && made.all(|(of, made)| {
-                let is_table = made.value.as_call_expr().is_some_and(|call| {
-                    model.full_name(made.scope, &call.func).is_some_and(|name| name == "wandb.Table")
-                });
+                let is_table = made
+                    .value
+                    .as_call_expr()
+                    .is_some_and(|call| model.full_name(made.scope, &call.func).is_some_and(|name| name == "wandb.Table"));
                 *of == file && is_table && !check.is_within(file, made.block, *outermost)
             });
         if before && check.trains_in(file, *outermost) {

@@ -82,13 +82,7 @@ fn is_to_device<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, call: &
 
 /// Whether a variable's own container is replaced by its copy, or all of its entries are, once and before a training that takes
 /// pieces of it.
-fn is_local_data<'p>(
-    check: &Check<'_, 'p>,
-    file: FileId,
-    assign: &Assign<'p>,
-    moved: &'p ExprCall,
-    base: &'p Expr,
-) -> bool {
+fn is_local_data<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>, moved: &'p ExprCall, base: &'p Expr) -> bool {
     let model = check.flow.models.of(file);
     let Expr::Name(name) = base else { return false };
     let is_it = |expr: &Expr| matches!(self::base(expr), Some(Expr::Name(each)) if each.id == name.id);
@@ -136,8 +130,7 @@ fn is_of_model<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>, bas
 /// is made of its parts.
 fn is_used_in_pieces<'p>(check: &Check<'_, 'p>, file: FileId, owner: ScopeId, base: &'p Expr, moved: &Assign<'p>) -> bool {
     let model = check.flow.models.of(file);
-    let mut parts: HashSet<Place<'p>> =
-        check.flow.places(file, moved.scope, base).into_iter().map(|at| at.place).collect();
+    let mut parts: HashSet<Place<'p>> = check.flow.places(file, moved.scope, base).into_iter().map(|at| at.place).collect();
     // `x, y = data["x"], data["y"]`
     for assign in model.assigns.iter().filter(|assign| assign.target.is_name_expr() && assign.value.is_subscript_expr()) {
         let taken = model.function_of(assign.scope).unwrap_or(ScopeId::MODULE) == owner;
@@ -155,13 +148,14 @@ fn is_used_in_pieces<'p>(check: &Check<'_, 'p>, file: FileId, owner: ScopeId, ba
     };
     let gone_through = || {
         model.blocks.iter().any(|block| match block.kind {
-            BlockKind::For(each) => is_part(block.scope, &each.iter) && check.trains(file, model.function_of(block.scope).unwrap_or(ScopeId::MODULE)),
+            BlockKind::For(each) => {
+                is_part(block.scope, &each.iter) && check.trains(file, model.function_of(block.scope).unwrap_or(ScopeId::MODULE))
+            }
             _ => false,
         })
     };
-    let cut = || {
-        model.assigns.iter().any(|assign| trains(assign.block) && cuts(assign.value, &|value| is_part(assign.scope, value)))
-    };
+    let cut =
+        || model.assigns.iter().any(|assign| trains(assign.block) && cuts(assign.value, &|value| is_part(assign.scope, value)));
     into_data_set() || cut() || gone_through()
 }
 
@@ -186,9 +180,7 @@ fn is_entry_of_many<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>
     let Some(class) = check.flow.own_class(file, assign.scope, &container.value) else { return false };
     let text = |expr: &Expr| check.text(file, expr.range());
     let is_entry = text(over) == text(assign.target)
-        || check
-            .only_value(file, assign.scope, over)
-            .is_some_and(|(of, value)| of == file && text(value) == text(assign.target));
+        || check.only_value(file, assign.scope, over).is_some_and(|(of, value)| of == file && text(value) == text(assign.target));
     let goes_on = || {
         check.long_loop(file, assign.block).is_some()
             || model.function_of(assign.scope).is_some_and(|function| check.is_called_in_loop(file, function))

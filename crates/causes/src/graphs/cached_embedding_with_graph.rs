@@ -84,12 +84,13 @@ fn is_made_once<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>) ->
             || other.value.is_none_literal_expr()
                 && model.function_of(other.scope).is_none_or(|function| model.scope(function).name() == "__init__")
     };
-    let in_training_only = || model.blocks_within(assign.block).any(|block| match block.kind {
-        BlockKind::If(test) => check.text(file, test.range()).contains("training"),
-        _ => false,
-    });
-    asks
-        && places().iter().all(|at| matches!(at.place, Place::Attribute(..)) && at.depth == 0)
+    let in_training_only = || {
+        model.blocks_within(assign.block).any(|block| match block.kind {
+            BlockKind::If(test) => check.text(file, test.range()).contains("training"),
+            _ => false,
+        })
+    };
+    asks && places().iter().all(|at| matches!(at.place, Place::Attribute(..)) && at.depth == 0)
         && check.autograd.carries(file, assign.scope, assign.block, assign.value)
         && model.function_of(assign.scope).is_some_and(|function| check.is_called_again(file, function))
         && !in_training_only()

@@ -252,10 +252,30 @@ fn is_models_slot<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
         && made.into_iter().all(|(_, _, value)| settled(value))
 }
 
+/// Whether a key is computed of numbers that an object is made with and keeps: `heads[self.index - 1]`.
+fn is_of_object<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &'p Expr) -> bool {
+    match key {
+        Expr::NumberLiteral(_) => true,
+        Expr::BinOp(each) => [&*each.left, &*each.right].into_iter().all(|side| is_of_object(check, put, side)),
+        Expr::Attribute(_) => {
+            let places = check.flow.places(put.file, put.scope, key);
+            !places.is_empty()
+                && places.iter().all(|at| {
+                    matches!(at.place, Place::Attribute(..))
+                        && check.flow.assigned(at.place).all(|(of, made)| {
+                            let model = check.flow.models.of(*of);
+                            model.function_of(made.scope).is_none_or(|function| model.scope(function).name() == "__init__")
+                        })
+                })
+        }
+        _ => false,
+    }
+}
+
 /// An entry of the function around, under a key that is given by its caller: the results of workers; one that is computed from what
 /// it was before.
 fn is_slot<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
-    if put.key.is_some_and(|key| updates(check, put, key)) {
+    if put.key.is_some_and(|key| updates(check, put, key) || is_of_object(check, put, key)) {
         return true;
     }
     let Some(Expr::Name(key)) = put.key else { return false };

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::words::code;
 use crate::{Cause, Fix, Language, Severity};
-use lowtide_lint::ask::{given, method};
+use lowtide_lint::ask::{given, method, receiver};
 use lowtide_lint::autograd::mentions;
 use lowtide_lint::check::{Check, Hit, loops_around};
 use lowtide_lint::flow::Place;
@@ -64,6 +64,19 @@ fn is_embedded<'p>(check: &Check<'_, 'p>, file: FileId, made: &Assign<'p>) -> bo
         && loops_around(model, made.block).next().is_none()
         && !check.autograd.is_without(file, made.scope, made.block)
         && check.autograd.carries(file, made.scope, made.block, made.value)
+        && !check.autograd.calls_model(file, made.scope, made.target)
+        && !is_moved_parameter(check, file, made)
+}
+
+/// `self.kernel = self.kernel.to(device)`, where nothing else that it is ever given has a graph: a parameter.
+fn is_moved_parameter<'p>(check: &Check<'_, 'p>, file: FileId, made: &Assign<'p>) -> bool {
+    let moves_itself = matches!(made.value, Expr::Call(call)
+        if receiver(call).is_some_and(|on| check.same(file, made.scope, on, made.target)));
+    moves_itself
+        && check.flow.places(file, made.scope, made.target).iter().all(|at| {
+            let mut others = check.flow.assigned(at.place).filter(|(of, other)| (*of, other.range) != (file, made.range));
+            !others.any(|(of, other)| check.autograd.carries(*of, other.scope, other.block, other.value))
+        })
 }
 
 /// `e.to(device)`, `[e.to(device) for e in all]`, `{k: e.cuda() for k, e in all.items()}`
@@ -101,7 +114,10 @@ fn is_used_in_training<'p>(check: &Check<'_, 'p>, file: FileId, made: &Assign<'p
     // Set anew in the training, it is of the step.
     let renewed = places.iter().any(|place| {
         check.flow.assigned(*place).any(|(of, again)| {
-            *of == file && again.range != made.range && again.range.start() > made.range.start() && trains(again.scope, again.block)
+            *of == file
+                && again.range != made.range
+                && again.range.start() > made.range.start()
+                && trains(again.scope, again.block)
         })
     });
     let after = |start| is_of_object || start > made.range.end();
@@ -109,11 +125,14 @@ fn is_used_in_training<'p>(check: &Check<'_, 'p>, file: FileId, made: &Assign<'p
         && !renewed
         && (model.calls.iter().any(|call| {
             after(call.call.start()) && trains(call.scope, call.block) && given(call.call).any(|value| reads(call.scope, value))
-        }) || model.assigns.iter().any(|assign| {
-            after(assign.range.start()) && trains(assign.scope, assign.block) && reads(assign.scope, assign.value)
-        }) || model.results.iter().any(|result| {
-            is_of_object && trains(result.scope, result.block) && reads(result.scope, result.value)
-        }))
+        }) || model
+            .assigns
+            .iter()
+            .any(|assign| after(assign.range.start()) && trains(assign.scope, assign.block) && reads(assign.scope, assign.value))
+            || model
+                .results
+                .iter()
+                .any(|result| is_of_object && trains(result.scope, result.block) && reads(result.scope, result.value)))
 }
 
 /// What is moved, as a whole or in parts, in a loop that trains.

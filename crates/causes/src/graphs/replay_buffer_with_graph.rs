@@ -55,12 +55,18 @@ fn rule(check: &Check) -> Vec<Hit> {
     hits
 }
 
-/// Whether an object that is no model puts what it is given with its graph into a container of its own.
+/// Whether an object that is no model puts what a training gives to it, with its graph, into a container of its own.
 fn is_handed<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
     let own = |at: &At| matches!(at.place, Place::Attribute(..));
+    let model = check.flow.models.of(put.file);
+    let by_training = || {
+        let callers = model.function_of(put.scope).map(|function| check.callers(put.file, function)).unwrap_or_default();
+        callers.iter().any(|(from, _)| check.flow.models.of(*from).source.text().contains(".backward("))
+    };
     put.key.is_none()
         && check.flow.places(put.file, put.scope, put.container).iter().any(own)
         && check.containers.is_repeated(put.file, put.scope, put.block)
+        && by_training()
         && check.is_handed(put.file, put.scope, put.block, put.value)
 }
 

@@ -45,7 +45,9 @@ fn rule(check: &Check) -> Vec<Hit> {
     for (file, model) in check.files() {
         for assign in model.assigns.iter().filter(|assign| matches!(assign.how, Bound::Whole | Bound::Part)) {
             let (scope, block) = (assign.scope, assign.block);
-            if !matches!(assign.value, Expr::BinOp(_) | Expr::Call(_) | Expr::If(_)) || !check.containers.is_repeated(file, scope, block) {
+            if !matches!(assign.value, Expr::BinOp(_) | Expr::Call(_) | Expr::If(_))
+                || !check.containers.is_repeated(file, scope, block)
+            {
                 continue;
             }
             let target: HashSet<_> = check.flow.places(file, scope, assign.target).into_iter().map(|at| at.place).collect();

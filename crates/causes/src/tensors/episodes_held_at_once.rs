@@ -201,8 +201,8 @@ fn is_scored<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, round: 
     })
 }
 
-/// Whether something that a function was given is called where gradients are switched off, and what it gives is for nothing else that
-/// was given: a model, then, and no tokenizer.
+/// Whether something that a function was given is called under a `with` that switches gradients off, and what it gives is for nothing
+/// else that was given: a model, then, and no tokenizer.
 fn is_asked_without<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, call: &Call<'p>) -> bool {
     let is_given = |call: &Call<'p>| {
         let Expr::Name(name) = &*call.call.func else { return false };
@@ -215,7 +215,16 @@ fn is_asked_without<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, 
                 && (is_given(outer) || check.autograd.calls_model(file, outer.scope, &outer.call.func))
         })
     };
-    is_given(call) && check.autograd.is_without(file, call.scope, call.block) && !is_for_another()
+    let is_under_with = || {
+        model.blocks_within(call.block).any(|block| match block.kind {
+            BlockKind::With(with) => with.items.iter().any(|item| {
+                let text = check.text(file, item.context_expr.range());
+                text.contains("no_grad") || text.contains("inference_mode")
+            }),
+            _ => false,
+        })
+    };
+    is_given(call) && is_under_with() && !is_for_another()
 }
 
 /// The variable that a value is, or is a part of, wherever it is moved: not what is computed from it, as the tokens of a text.

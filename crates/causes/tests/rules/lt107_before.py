@@ -37,3 +37,24 @@ class Head(nn.Module):
 
     def forward(self, x):
         return self.scale * x @ (self.rows + self.calm).T
+
+
+class Edges(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.kernel = nn.Parameter(torch.ones(1, 1, 3, 3))
+
+    def move(self, device):
+        self.kernel = self.kernel.to(device)
+
+    def forward(self, x):
+        return nn.functional.conv2d(x, self.kernel)
+
+
+def typed(make, feed, kind, sgd):
+    net = make()
+    net = net.to(kind)
+    print(sum(p.numel() for p in net.parameters()))
+    for x in feed:
+        net(x).sum().backward()
+        sgd.step()

@@ -96,7 +96,9 @@ impl<'p> Autograd<'_, 'p> {
         let mut found = Vec::new();
         for class in self.flow.classes.iter() {
             for (step, base) in [("training_step", "LightningModule"), ("compute_loss", "Trainer")] {
-                let Some((file, method)) = self.flow.method(class, step).filter(|(file, _)| *file == class.file) else { continue };
+                let Some((file, method)) = self.flow.method(class, step).filter(|(file, _)| *file == class.file) else {
+                    continue;
+                };
                 let model = self.flow.models.of(file);
                 let own = model.scope(method).parent == Some(class.scope);
                 if own && self.bases(class).any(|name| name.contains('.') && name.ends_with(base)) {

@@ -217,7 +217,8 @@ impl<'p> Check<'_, 'p> {
             let mut bindings = model.bindings(call.scope, on.id.as_str()).iter().peekable();
             let is_given = bindings.peek().is_some()
                 && bindings.all(|binding| matches!(binding.kind, BindingKind::Parameter { annotation: Some(_), .. }));
-            let Some(Place::Variable(of, owner, name)) = receiver(call.call).and_then(|on| self.flow.places(file, call.scope, on).first().map(|at| at.place))
+            let Some(Place::Variable(of, owner, name)) =
+                receiver(call.call).and_then(|on| self.flow.places(file, call.scope, on).first().map(|at| at.place))
             else {
                 continue;
             };

@@ -126,7 +126,15 @@ impl<'p> Check<'_, 'p> {
         let Some(round) = rounds.next().filter(|_| rounds.next().is_none()) else { return false };
         let joins = matches!(
             model.full_name(put.scope, &call.func).as_deref(),
-            Some("torch.cat" | "torch.concat" | "torch.stack" | "torch.vstack" | "numpy.concatenate" | "numpy.vstack" | "numpy.stack")
+            Some(
+                "torch.cat"
+                    | "torch.concat"
+                    | "torch.stack"
+                    | "torch.vstack"
+                    | "numpy.concatenate"
+                    | "numpy.vstack"
+                    | "numpy.stack"
+            )
         );
         let places = self.flow.places(put.file, put.scope, put.container);
         let own = |at: &At<'p>| {
