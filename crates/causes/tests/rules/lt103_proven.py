@@ -162,7 +162,7 @@ class Level(nn.Module):
 
     def forward(self, x):
         out = self.inner(x)
-        self.heads[self.at - 1] = self.head(out)
+        self.heads[self.at - 1] = self.head(out)  # LT301 hint
         return out
 
 
@@ -174,5 +174,5 @@ def beside_the_loss(net, losses, feed, sgd):
         sgd.zero_grad()
         loss.mean().backward()
         sgd.step()
-        rewards.append(reward)  # LT301 hint
+        rewards.append(reward)
     return rewards
