@@ -146,7 +146,7 @@ impl<'p> Autograd<'_, 'p> {
         let model = self.flow.models.of(file);
         let ScopeKind::Function(definition) = model.scope(function).kind else { return false };
         let text = model.source.text();
-        let last = || definition.parameters.args.iter().filter(|each| each.default.is_none()).next_back();
+        let last = || definition.parameters.args.iter().rfind(|each| each.default.is_none());
         self.is_hook(file, function)
             && definition.parameters.args.len() >= 3
             && last().is_some_and(|each| each.parameter.name.as_str() == name)

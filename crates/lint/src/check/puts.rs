@@ -80,7 +80,7 @@ impl<'p> Check<'_, 'p> {
             if self.flow.callee(file, scope, &call.call.func).is_some() {
                 continue;
             }
-            let put = |value, key| Put { file, scope, block, container: &*method.value, value, key, offset };
+            let put = |value, key| Put { file, scope, block, container: &method.value, value, key, offset };
             match value {
                 Expr::Dict(each) => {
                     puts.extend(each.items.iter().filter_map(|item| Some(put(&item.value, Some(item.key.as_ref()?)))));
