@@ -1,6 +1,6 @@
 //! What is put into a container, as far as rules tell things apart: each is one rule's.
 
-use lowtide_lint::ask::method;
+use lowtide_lint::ask::{given, last_name, method};
 use lowtide_lint::check::{Check, Put, Value, loops_around};
 use lowtide_lint::feeds::Phase;
 use lowtide_lint::flow::{At, Place};
@@ -77,6 +77,12 @@ fn state_within<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: 
                 inner(&method.value)
             }
             func => {
+                // A function of the program that gives one: whose it is, its own call tells.
+                if let Some((of, function)) = check.flow.callee(file, scope, func) {
+                    let mut results = check.flow.models.of(of).returned(function);
+                    let found = results.any(|result| state_within(check, of, result.scope, result.value, left).is_some());
+                    return found.then_some(func);
+                }
                 let name = check.flow.models.of(file).full_name(scope, func)?;
                 let copies = matches!(name.as_str(), "copy.deepcopy" | "copy.copy" | "dict" | "collections.OrderedDict");
                 let copied = call.arguments.args.first().filter(|_| copies)?;
@@ -102,7 +108,13 @@ fn state_within<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: 
         }
         Expr::Name(_) => check.flow.places(file, scope, value).into_iter().filter(|at| at.depth == 0).find_map(|at| {
             let mut assigned = check.flow.assigned(at.place).filter(|(of, assign)| *of == file && assign.how == Bound::Whole);
-            assigned.find_map(|(_, assign)| state_within(check, file, assign.scope, assign.value, left))
+            assigned
+                .find_map(|(_, assign)| state_within(check, file, assign.scope, assign.value, left))
+                // A list that is filled with them.
+                .or_else(|| {
+                    let list = check.flow.put_into(at.place).filter(|put| put.file == file);
+                    list.take(4).find_map(|put| state_within(check, file, put.scope, put.value, left))
+                })
         }),
         _ => None,
     }
@@ -130,6 +142,12 @@ fn is_exception(check: &Check, put: &Put) -> bool {
             model.bindings(put.scope, name.id.as_str()).iter().any(other)
         })
     };
+    // `sys.exc_info()`, with the traceback in it.
+    if let Expr::Call(call) = put.value
+        && model.full_name(put.scope, &call.func).is_some_and(|name| name == "sys.exc_info")
+    {
+        return true;
+    }
     model.blocks_within(put.block).any(|block| matches!(block.kind, BlockKind::Except))
         && match put.value {
             Expr::Tuple(each) => each.elts.iter().any(caught),
@@ -138,15 +156,28 @@ fn is_exception(check: &Check, put: &Put) -> bool {
         }
 }
 
-/// `Image.open(path)`, directly or through a variable that is not closed.
-pub(crate) fn is_open_image(check: &Check, file: FileId, scope: ScopeId, value: &Expr) -> bool {
-    let model = check.flow.models.of(file);
-    let opens = |call: &ExprCall, scope| model.full_name(scope, &call.func).is_some_and(|name| name == "PIL.Image.open");
+/// `Image.open(path)`, directly, through a variable that is not closed, or from a function of the program that gives one.
+pub(crate) fn is_open_image<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: &'p Expr) -> bool {
     match value {
         // A dataclass that has one among its fields.
         Expr::Call(call) if is_record(check, file, scope, call) => {
-            lowtide_lint::ask::given(call).any(|field| !field.is_call_expr() && is_open_image(check, file, scope, field))
+            given(call).any(|field| !field.is_call_expr() && is_opened(check, file, scope, field))
         }
+        Expr::Call(call) if check.flow.models.class(file, scope, &call.func).is_none() => {
+            let by_function = |(of, function): (FileId, ScopeId)| {
+                let mut results = check.flow.models.of(of).returned(function).peekable();
+                results.peek().is_some() && results.all(|result| is_opened(check, of, result.scope, result.value))
+            };
+            is_opened(check, file, scope, value) || check.flow.callee(file, scope, &call.func).is_some_and(by_function)
+        }
+        value => is_opened(check, file, scope, value),
+    }
+}
+
+fn is_opened(check: &Check, file: FileId, scope: ScopeId, value: &Expr) -> bool {
+    let model = check.flow.models.of(file);
+    let opens = |call: &ExprCall, scope| model.full_name(scope, &call.func).is_some_and(|name| name == "PIL.Image.open");
+    match value {
         Expr::Call(call) => opens(call, scope),
         Expr::Name(name) => {
             let Some(owner) = model.owner(scope, name.id.as_str()) else { return false };
@@ -178,10 +209,23 @@ fn is_record(check: &Check, file: FileId, scope: ScopeId, call: &ExprCall) -> bo
 }
 
 /// A lambda or an inner function that uses a local of the function around it.
-fn is_closure(check: &Check, put: &Put) -> bool {
+fn is_closure<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
     let model = check.flow.models.of(put.file);
     let Some(around) = model.function_of(put.scope) else { return false };
     let made = match put.value {
+        // `partial(report, out)`
+        Expr::Call(call) => {
+            let is_local = |value: &'p Expr| match value {
+                Expr::Name(name) => {
+                    let bindings = model.scope(around).bindings(name.id.as_str());
+                    bindings.iter().any(|each| matches!(each.kind, BindingKind::Value))
+                        && check.value(put.file, put.scope, put.block, value) != Value::Small
+                }
+                _ => false,
+            };
+            return model.full_name(put.scope, &call.func).is_some_and(|name| name == "functools.partial")
+                && given(call).skip(1).any(is_local);
+        }
         Expr::Lambda(lambda) => model.scope_of_lambda(lambda),
         Expr::Name(name) => model.bindings(put.scope, name.id.as_str()).iter().find_map(|each| match each.kind {
             BindingKind::Function(scope) if model.scope(scope).parent == Some(around) => Some(scope),
@@ -283,7 +327,7 @@ pub(crate) fn is_added<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
 
 /// Whether a key never comes again: a step that is counted, a tensor, an address, a time, a random number.
 pub(crate) fn never_repeats<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &'p Expr) -> bool {
-    never_repeats_within(check, put, key, true, 4)
+    never_repeats_within(check, put, key, true, 6)
 }
 
 /// `address`: whether that of an object counts.
@@ -308,6 +352,9 @@ fn never_repeats_within<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &'p Expr,
             let made = || check.only_value(put.file, put.scope, key).filter(|(of, _)| *of == put.file);
             is_counted(check, put, key)
                 || is_counted_by_loop(check, put, key)
+                // One for each round of a loop is much only where it is data.
+                || counts_up(check, put.file, put.scope, key, looks)
+                    && (is_exception(check, put) || check.value(put.file, put.scope, put.block, put.value).is_data())
                 || made().is_some_and(|(_, value)| never_repeats_within(check, put, value, false, looks))
         }
         Expr::Attribute(_) => is_counted(check, put, key),
@@ -318,6 +365,33 @@ fn never_repeats_within<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &'p Expr,
         Expr::Tuple(each) => each.elts.iter().any(inner),
         _ => false,
     }
+}
+
+/// Whether a variable is the number of a loop's round, of a loop that runs once: `for step, batch in enumerate(loader)`. Or a
+/// parameter that all callers give such a number.
+fn counts_up<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, key: &'p Expr, looks: usize) -> bool {
+    let (Some(looks), Expr::Name(name)) = (looks.checked_sub(1), key) else { return false };
+    let model = check.flow.models.of(file);
+    let (name, Some(owner)) = (name.id.as_str(), model.owner(scope, name.id.as_str())) else { return false };
+    let bindings = model.scope(owner).bindings(name);
+    if bindings.iter().all(|binding| matches!(binding.kind, BindingKind::Parameter { .. })) {
+        let Some((name, _)) = model.scope(owner).names.get_key_value(name) else { return false };
+        let given = check.given_to(At { place: check.flow.variable(file, owner, name), depth: 0 });
+        return !given.is_empty() && given.into_iter().all(|(of, scope, value)| counts_up(check, of, scope, value, looks));
+    }
+    let [binding] = bindings else { return false };
+    let BlockKind::For(each) = model.block(binding.block).kind else { return false };
+    let Expr::Call(over) = &*each.iter else { return false };
+    let is_name = |target: &Expr| matches!(target, Expr::Name(target) if target.id.as_str() == name);
+    let counts = match (last_name(&over.func), &*each.target) {
+        (Some("range" | "trange" | "count"), target) => is_name(target),
+        (Some("enumerate"), Expr::Tuple(parts)) => parts.elts.first().is_some_and(is_name),
+        _ => false,
+    };
+    counts
+        && check.is_long(file, scope, &each.iter)
+        && loops_around(model, binding.block).count() == 1
+        && model.function_of(owner).is_none_or(|function| !check.is_called_again(file, function))
 }
 
 /// Whether something is counted up where it runs: `self.step += 1`, and set back nowhere but where it is made.
@@ -343,8 +417,7 @@ fn is_counted_by_loop<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &Expr) -> b
     let Some(BlockKind::For(each)) = loops_around(model, put.block).last().map(|round| model.block(round).kind) else {
         return false;
     };
-    let counts =
-        matches!(&*each.iter, Expr::Call(call) if matches!(lowtide_lint::ask::last_name(&call.func), Some("range" | "trange")));
+    let counts = matches!(&*each.iter, Expr::Call(call) if matches!(last_name(&call.func), Some("range" | "trange")));
     let is_local = || {
         let places = check.flow.places(put.file, put.scope, put.container);
         places.iter().all(|at| matches!(at.place, Place::Variable(_, owner, _) if Some(owner) == model.function_of(put.scope)))

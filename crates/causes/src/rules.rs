@@ -9,6 +9,7 @@ use lowtide_lint::check::{Check, Confidence};
 use lowtide_lint::feeds::Site;
 use lowtide_lint::fix::Fix;
 use lowtide_lint::flow::Flow;
+use lowtide_lint::model::{BindingKind, Model};
 use lowtide_lint::program::{Files, MAX_IMPORTED_BYTES, Models, Program};
 use lowtide_lint::source::{Ignores, SourceError};
 
@@ -41,6 +42,7 @@ pub fn check(check: &Check) -> Vec<Finding> {
     let mut found: Vec<Finding> = all()
         .filter_map(|cause| Some((cause, cause.rule?)))
         .flat_map(|(cause, rule)| rule(check).into_iter().map(move |hit| (cause, hit)))
+        .filter(|(cause, hit)| !(is_about_graphs(cause) && is_of_another_framework(check.flow.models.of(hit.file))))
         .map(|(cause, hit)| {
             // Few files have a finding: the comments of the others are never read.
             let source = &program.sources()[hit.file.0 as usize];
@@ -65,6 +67,24 @@ pub fn check(check: &Check) -> Vec<Finding> {
     found
 }
 
+fn is_about_graphs(cause: &Cause) -> bool {
+    cause.id.starts_with("LT1")
+}
+
+/// Whether a file computes with another framework than torch: its gradients are functions of their own, and nothing that is kept
+/// keeps a graph.
+fn is_of_another_framework(model: &Model) -> bool {
+    const OTHERS: &[&str] = &["flax", "jax", "mlx", "mxnet", "paddle", "tensorflow"];
+    let imported = |of: &[&str]| {
+        let bindings = model.scopes.iter().flat_map(|scope| scope.names.values()).flatten();
+        bindings.into_iter().any(|binding| match &binding.kind {
+            BindingKind::Import { path, level: 0 } => path.split('.').next().is_some_and(|first| of.contains(&first)),
+            _ => false,
+        })
+    };
+    imported(OTHERS) && !imported(&["accelerate", "lightning", "pytorch_lightning", "torch", "torchvision", "transformers"])
+}
+
 fn sort(findings: &mut [Finding]) {
     findings.sort_by(|one, other| (&one.site, one.cause.id).cmp(&(&other.site, other.cause.id)));
 }
@@ -76,6 +96,8 @@ pub struct Checked {
     pub findings: Vec<Finding>,
     /// Files that could not be read as Python.
     pub errors: Vec<SourceError>,
+    /// Comments that ask to ignore what there is no rule for, in a sentence each.
+    pub unknown: Vec<String>,
 }
 
 /// Applies every rule to files that belong together in parts: each is read as one program, several at a time.
@@ -88,6 +110,7 @@ pub fn check_parts(files: &(dyn Files + Sync), parts: &[&[PathBuf]]) -> Checked 
             let mut all = all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             all.findings.extend(one.findings);
             all.errors.extend(one.errors);
+            all.unknown.extend(one.unknown);
         }
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_AT_A_TIME).min(parts.len());
@@ -99,6 +122,7 @@ pub fn check_parts(files: &(dyn Files + Sync), parts: &[&[PathBuf]]) -> Checked 
     });
     let mut checked = all.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     sort(&mut checked.findings);
+    checked.unknown.sort();
     checked.errors.sort_by(|one, other| one.path().cmp(other.path()));
     checked
 }
@@ -110,7 +134,26 @@ pub fn check_scripts(files: &dyn Files, scripts: &[PathBuf]) -> Vec<Finding> {
 }
 
 pub(crate) fn check_part(files: &dyn Files, part: &[PathBuf]) -> Checked {
-    read_part(files, part, |what, errors| Checked { findings: check(what), errors })
+    read_part(files, part, |what, errors| Checked { findings: check(what), errors, unknown: unknown(what) })
+}
+
+/// `# lowtide: ignore[LT999]`: what has no effect has to be said.
+fn unknown(check: &Check) -> Vec<String> {
+    let mut said = Vec::new();
+    for (_, model) in check.files() {
+        for (line, named) in Ignores::of(model.source).named().filter(|(_, named)| !named.is_empty()) {
+            if !all().any(|cause| Ignores::means(named, cause.id, cause.name)) {
+                let (cell, line) = model.source.in_cell(line);
+                let cell = cell.map_or_else(String::new, |cell| format!(" (in cell {cell})"));
+                let named: String = named.chars().take(40).collect();
+                said.push(format!(
+                    "{}:{line}{cell}: no rule `{named}` to be ignored; `lowtide causes` lists them: an id, its beginning or a name",
+                    model.source.path().display()
+                ));
+            }
+        }
+    }
+    said
 }
 
 /// Reads a part as one program, of which only its own files are asked about: what it imports from another part is found there.

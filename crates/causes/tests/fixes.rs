@@ -117,3 +117,83 @@ fn gradients_that_are_kept_are_let_go_by_an_unsafe_fix() {
     let all = fixed(&text, true);
     assert!(!all.contains("set_to_none=False") && all.contains("optimizer.zero_grad("), "{all}");
 }
+
+/// An evaluation without `no_grad`, with this in its loop and this at its end.
+fn evaluation(inside: &str, gives: &str) -> String {
+    format!(
+        "import torch
+from torch import nn
+
+criterion = nn.MSELoss()
+
+
+class Trainer:
+    @staticmethod
+    def evaluate(net: nn.Module, loader, log):  # each epoch
+        net.eval()
+        total, seen = 0.0, []
+        for x, y in loader:
+            loss = criterion(net(x), y)
+            {inside}
+        {gives}
+"
+    )
+}
+
+#[test]
+fn an_evaluation_gets_no_grad_and_surely_where_numbers_alone_leave_it() {
+    let decorated = "    @staticmethod\n    @torch.no_grad()\n    def evaluate(net: nn.Module, loader, log):  # each epoch\n";
+    for (inside, gives) in [
+        ("total += loss.item()", "return total / len(loader)"),
+        ("seen.append(loss.item())", "print(sum(seen))"),
+        ("print(f'{loss.item():.3f}')", "return {'loss': float(loss), 'name': 'x'}"),
+    ] {
+        let text = fixed(&evaluation(inside, gives), false);
+        assert!(text.contains(decorated), "{inside}: {text}");
+        assert!(fixed(&text, true) == text, "once is enough");
+    }
+    for (inside, gives) in [
+        ("seen.append(loss.item())", "return loss"),
+        ("log(loss)", "return total"),
+        ("net.last = loss", "return total"),
+        ("total += loss.item()", "return [each() for each in log]"),
+    ] {
+        let program = evaluation(inside, gives);
+        assert!(!fixed(&program, false).contains("@torch.no_grad"), "{inside}; {gives}");
+        assert!(fixed(&program, true).contains(decorated), "{inside}; {gives}");
+    }
+    let windows = evaluation("total += loss.item()", "return total").replace('\n', "\r\n");
+    assert!(fixed(&windows, false).contains(&decorated.replace('\n', "\r\n")));
+    // No `torch` by its name; and a generator runs when the decorator is done.
+    let renamed = evaluation("total += loss.item()", "return total").replace("import torch\n", "import torch as th\n");
+    assert!(!fixed(&renamed, true).contains("no_grad"));
+    let generator = evaluation("yield loss.item()", "print(total)");
+    assert!(!fixed(&generator, true).contains("no_grad"));
+}
+
+#[test]
+fn a_part_of_a_tensor_is_copied_and_surely_where_nothing_writes_into_the_whole() {
+    let program = |inside: &str| {
+        format!(
+            "import torch
+from torch import nn
+
+net = nn.Linear(4, 4)
+
+
+def gather(loader):
+    first = []
+    with torch.no_grad():
+        for x in loader:
+            out = net(x)
+            {inside}first.append(out[:, 0])  # the first of each
+    return torch.cat(first)
+"
+        )
+    };
+    assert!(fixed(&program(""), false).contains("first.append(out[:, 0].clone())  # the first of each\n"));
+    let written = program("out *= 2\n            ");
+    assert!(!fixed(&written, false).contains("clone"));
+    assert!(fixed(&written, true).contains("clone"));
+    assert!(!fixed(&program("").replace("nn.Linear(4, 4)", "nn.LSTM(4, 4)"), false).contains("clone"));
+}

@@ -12,7 +12,7 @@ mod steps;
 mod unused;
 mod values;
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 
 pub use again::loops_around;
@@ -51,6 +51,8 @@ pub struct Check<'f, 'p> {
     long_lived: RefCell<HashMap<ClassId, bool>>,
     /// What is made before a training and used in it; the same.
     made_before: OnceCell<lasting::MadeBefore>,
+    /// Expressions that may still be looked at for the value that is asked for.
+    looks_left: Cell<usize>,
     /// Whether loops run a model; the same.
     rounds: RefCell<HashMap<(FileId, BlockId), bool>>,
 }
@@ -131,6 +133,7 @@ impl<'f, 'p> Check<'f, 'p> {
             again: RefCell::default(),
             long_lived: RefCell::default(),
             made_before: OnceCell::new(),
+            looks_left: Cell::new(0),
             rounds: RefCell::default(),
         }
     }

@@ -203,6 +203,36 @@ fn notebooks_are_told_by_cell_and_a_broken_one_in_one_line() {
 }
 
 #[test]
+fn code_hosts_are_pointed_to_the_line_of_a_notebooks_file() {
+    let lines: Vec<String> = LEAKS.lines().map(|line| format!("{line}\n")).collect();
+    let notebook = serde_json::json!({"nbformat": 4, "metadata": {}, "cells": [
+        {"cell_type": "markdown", "source": ["# Training"]},
+        {"cell_type": "code", "source": lines, "outputs": []},
+    ]});
+    let written = serde_json::to_string_pretty(&notebook).unwrap();
+    let folder = project(&[("a.ipynb", &written)]);
+    let at = 1 + written.lines().position(|line| line.contains("total += loss")).unwrap();
+    let github = text(&lowtide(folder.path(), &["--format", "github"]).stdout);
+    assert!(github.starts_with(&format!("::warning file=a.ipynb,line={at},title=LT101::cell 2, line 11: ")), "{github}");
+    let sarif: serde_json::Value = serde_json::from_slice(&lowtide(folder.path(), &["--format", "sarif"]).stdout).unwrap();
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], at);
+    assert!(result["message"]["text"].as_str().unwrap().starts_with("cell 2, line 11: "));
+    // For people it is the cell's own line.
+    assert!(text(&lowtide(folder.path(), &[]).stdout).contains("./a.ipynb:11:9  LT101  cell 2: "));
+}
+
+#[test]
+fn a_comment_that_ignores_what_there_is_no_rule_for_is_told_in_one_line() {
+    let program = LEAKS.replace("total += loss\n", "total += loss  # lowtide: ignore[LT909, LT101]\n");
+    let folder = project(&[("a.py", &program), ("b.py", "# lowtide: ignore-file[LT3, nonsense]\n")]);
+    let output = lowtide(folder.path(), &[]);
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(0), 2), "{said}");
+    assert!(said.contains("a.py:11: no rule `LT909` to be ignored") && said.contains("b.py:1: no rule `nonsense`"), "{said}");
+}
+
+#[test]
 fn settings_may_stand_in_the_projects_file() {
     let folder = project(&[("a.py", LEAKS), ("pyproject.toml", "[tool.lowtide.check]\nignore = [\"LT101\"]\n")]);
     assert_eq!(lowtide(folder.path(), &[]).status.code(), Some(0));

@@ -1,7 +1,6 @@
 //! LT602: The garbage collector is off.
 
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::ask::last_name;
 use lowtide_lint::check::{Check, Hit};
 use lowtide_lint::feeds::Kind;
 use lowtide_lint::model::{Call, Ranged};
@@ -40,10 +39,7 @@ fn signature(live: &Live) -> Option<u8> {
 fn rule(check: &Check) -> Vec<Hit> {
     let (mut off, mut on) = (Vec::new(), Vec::new());
     for (file, model) in check.flow.models.iter() {
-        for call in &model.calls {
-            if !matches!(last_name(&call.call.func), Some("disable" | "enable" | "set_threshold" | "collect")) {
-                continue;
-            }
+        for call in model.calls_named(&["disable", "enable", "set_threshold", "collect"]) {
             let Some(name) = check.called(file, call).filter(|name| name.starts_with("gc.")) else { continue };
             match &*name {
                 "gc.disable" => off.push((file, call)),

@@ -4,9 +4,9 @@ use crate::kept::{Sort, never_repeats, sort};
 use crate::words::{code, function};
 use crate::{Cause, Container, Fix, Language, Live, Severity};
 use lowtide_lint::ask::last_name;
-use lowtide_lint::check::{Check, Confidence, Hit, Put};
-use lowtide_lint::feeds::{Bound as Limit, Kind};
-use lowtide_lint::model::{Expr, ScopeId, ScopeKind, Stmt};
+use lowtide_lint::check::{Check, Confidence, Hit, Put, Value};
+use lowtide_lint::feeds::{Bound as Limit, Kind, cache_limit};
+use lowtide_lint::model::{Binding, BindingKind, Call, Decorator, Expr, Ranged, ScopeId, ScopeKind, Stmt};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -62,6 +62,63 @@ fn rule(check: &Check) -> Vec<Hit> {
         }
     }
     hits.extend(never_cleared(check));
+    hits.extend(of_tensors(check));
+    hits
+}
+
+/// Whether the parameter that a value is given for says that it is a tensor.
+fn is_declared<'p>(check: &Check<'_, 'p>, file: FileId, function: ScopeId, from: FileId, call: &Call<'p>, value: &Expr) -> bool {
+    let model = check.flow.models.of(file);
+    let outer = model.scope(function).parent.unwrap_or(ScopeId::MODULE);
+    let is_tensor = |binding: &Binding| match binding.kind {
+        BindingKind::Parameter { annotation: Some(annotation), .. } => {
+            model.full_name(outer, annotation).is_some_and(|name| matches!(&*name, "torch.Tensor" | "numpy.ndarray"))
+        }
+        _ => false,
+    };
+    let given = check.flow.given(from, call, file, function).into_iter().filter(|one| one.depth == 0);
+    given
+        .filter(|one| one.value.range() == value.range())
+        .any(|one| model.scope(function).bindings(one.parameter).iter().any(is_tensor))
+}
+
+/// `@cache` on a function that is given tensors: they are told apart by their addresses, so that no call ever finds what another
+/// left, and the cache keeps arguments and result of each.
+fn of_tensors(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files() {
+        for (scope, definition) in model.functions() {
+            let outer = model.scope(scope).parent.unwrap_or(ScopeId::MODULE);
+            let caches = |decorator: &&Decorator| {
+                let named = if let Expr::Call(call) = &decorator.expression { &*call.func } else { &decorator.expression };
+                let full = model.full_name(outer, named).unwrap_or_default();
+                matches!(&*full, "functools.lru_cache" | "functools.cache") && cache_limit(&decorator.expression) == Some(false)
+            };
+            // Of methods LT306 tells.
+            let Some(decorator) = definition.decorator_list.iter().find(caches).filter(|_| !model.scope(outer).is_class()) else {
+                continue;
+            };
+            let given = check.callers(file, scope).into_iter().find_map(|(from, call)| {
+                let again = check.runs_with_training(from, call.scope, call.block);
+                let round = check.long_loop(from, call.block);
+                let mut values = lowtide_lint::ask::given(call.call).filter(|_| again);
+                values
+                    .find(|value| {
+                        // The same tensor each time has the same address.
+                        round.is_none_or(|round| !check.is_steady(from, call.scope, value, Some(round)))
+                            && (check.value(from, call.scope, call.block, value) == Value::Tensor
+                                || is_declared(check, file, scope, from, &call, value))
+                    })
+                    .map(|value| code(check, from, value))
+            });
+            if let Some(given) = given {
+                hits.push(Hit::new(file, decorator.expression.start()).saying(format!(
+                    "`{}` keeps every tensor that it is called with, as {given}, and what it gave for it: another tensor is another key",
+                    definition.name
+                )));
+            }
+        }
+    }
     hits
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::words::function;
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::ask::{given, keyword, last_name};
-use lowtide_lint::check::{Check, Hit};
+use lowtide_lint::check::{Check, Hit, loops_around};
 use lowtide_lint::model::{Assign, Call, Expr, Model, Ranged, ScopeId, TextRange};
 use lowtide_lint::program::FileId;
 
@@ -60,7 +60,7 @@ fn rule(check: &Check) -> Vec<Hit> {
             making.extend(model.calls.iter().filter(|call| given.contains(&(file, call.call.range()))));
         }
         for call in making {
-            if !has_number(call)
+            if !has_number(check, file, call)
                 && check.runs_again(file, call.scope, call.block)
                 && !is_closed(check, file, model, call.scope)
                 && !is_given_away(check, file, model, call, closing)
@@ -170,9 +170,30 @@ fn pyplot(model: &Model, scope: ScopeId, func: &Expr) -> Option<String> {
     Some(name.strip_prefix("matplotlib.pyplot.").or_else(|| name.strip_prefix("pylab."))?.to_owned())
 }
 
-/// `plt.figure(1)` is the same figure each time.
-fn has_number(call: &Call) -> bool {
-    last_name(&call.call.func) == Some("figure") && !call.call.arguments.args.is_empty() || keyword(call.call, "num").is_some()
+/// `plt.figure(1)` is the same figure each time; `plt.figure(epoch)` is not.
+fn has_number<'p>(check: &Check<'_, 'p>, file: FileId, call: &Call<'p>) -> bool {
+    let by_place = call.call.arguments.args.first().filter(|_| last_name(&call.call.func) == Some("figure"));
+    by_place.or_else(|| keyword(call.call, "num")).is_some_and(|number| {
+        let round = loops_around(check.flow.models.of(file), call.block).last();
+        let another = |of: FileId, scope, block, value: &'p Expr| {
+            let round = loops_around(check.flow.models.of(of), block).last();
+            round.is_some_and(|round| check.changes_in(of, scope, round, value))
+        };
+        let changes = another(file, call.scope, call.block, number)
+            || round.is_none()
+                && number.is_name_expr()
+                && check.flow.models.of(file).function_of(call.scope).is_some_and(|function| {
+                    check.callers(file, function).iter().any(|(from, caller)| {
+                        let given = check.flow.given(*from, caller, file, function).into_iter();
+                        given
+                            .filter(|one| {
+                                one.depth == 0 && matches!(number, Expr::Name(name) if name.id.as_str() == one.parameter)
+                            })
+                            .any(|one| another(*from, caller.scope, caller.block, one.value))
+                    })
+                });
+        !changes
+    })
 }
 
 /// Whether this function or one that calls it closes figures, or waits until the user has.

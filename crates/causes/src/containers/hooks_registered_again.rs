@@ -2,10 +2,11 @@
 
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::ask::{argument, last_name, method, receiver};
 use lowtide_lint::check::{Check, Hit, loops_around};
 use lowtide_lint::feeds::Kind;
 use lowtide_lint::feeds::is_inside;
-use lowtide_lint::model::{BlockId, Bound, Call, Expr, Model, Ranged, dotted};
+use lowtide_lint::model::{BlockId, Bound, Call, Expr, Model, Ranged, ScopeId, dotted};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -47,29 +48,101 @@ fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model) in check.files() {
         for call in &model.calls {
-            let Expr::Attribute(method) = &*call.call.func else { continue };
-            if !HOOKS.contains(&method.attr.as_str()) || check.flow.callee(file, call.scope, &call.call.func).is_some() {
-                continue;
-            }
+            let Some(hooked) = hooked(check, file, call) else { continue };
             let kept = !is_dropped(call) && removes(model);
-            if !kept && check.is_given_to_one_after_the_other(file, call.scope, call.block, &method.value) {
-                hits.push(Hit::new(file, call.call.start()).saying(format!(
-                    "{} gets one more hook with each object that is made for the same model; none is removed",
-                    code(check, file, &method.value)
-                )));
-            } else if !kept && is_again(check, file, call, &method.value) {
-                hits.push(Hit::new(file, call.call.start()).saying(format!(
-                    "{} gets one more hook each time that this line in {} runs; none is removed",
-                    code(check, file, &method.value),
-                    function(check, file, call.scope)
-                )));
-            }
+            let what = match hooked {
+                _ if kept => continue,
+                Hooked::All => {
+                    if !is_again_for_all(check, file, call) {
+                        continue;
+                    }
+                    "every module".to_owned()
+                }
+                Hooked::Module(module) => {
+                    if check.is_given_to_one_after_the_other(file, call.scope, call.block, module) {
+                        hits.push(Hit::new(file, call.call.start()).saying(format!(
+                            "{} gets one more hook with each object that is made for the same model; none is removed",
+                            code(check, file, module)
+                        )));
+                        continue;
+                    }
+                    if !is_again(check, file, call, module) {
+                        continue;
+                    }
+                    code(check, file, module)
+                }
+                Hooked::Parameter(name, of) => {
+                    if !is_again(check, file, call, of) {
+                        continue;
+                    }
+                    code(check, file, name)
+                }
+            };
+            hits.push(Hit::new(file, call.call.start()).saying(format!(
+                "{what} gets one more hook each time that this line in {} runs; none is removed",
+                function(check, file, call.scope)
+            )));
         }
     }
     hits
 }
 
-/// Hooks of modules. Those of a tensor go with it.
+/// What a hook is put on.
+enum Hooked<'p> {
+    /// A module, or an optimizer.
+    Module(&'p Expr),
+    /// A parameter, and the model whose it is.
+    Parameter(&'p Expr, &'p Expr),
+    /// Every module that there is.
+    All,
+}
+
+fn hooked<'p>(check: &Check<'_, 'p>, file: FileId, call: &Call<'p>) -> Option<Hooked<'p>> {
+    let name = last_name(&call.call.func)?;
+    let model = check.flow.models.of(file);
+    if OF_ALL.contains(&name) || name == "register_parametrization" {
+        let full = model.full_name(call.scope, &call.call.func).filter(|full| full.starts_with("torch.nn."))?;
+        return match full.rsplit('.').next() {
+            Some("register_parametrization") => argument(call.call, 0, "module").map(Hooked::Module),
+            _ => Some(Hooked::All),
+        };
+    }
+    let on = receiver(call.call).filter(|_| check.flow.callee(file, call.scope, &call.call.func).is_none())?;
+    if HOOKS.contains(&name) {
+        return Some(Hooked::Module(on));
+    }
+    // Those of other tensors go with them.
+    let of = if OF_PARAMETERS.contains(&name) { model_of(model, call.scope, on)? } else { return None };
+    Some(Hooked::Parameter(on, of))
+}
+
+/// The model whose parameter an expression is: `layer.weight`, or what a loop over `model.parameters()` gives.
+fn model_of<'p>(model: &Model<'p>, scope: ScopeId, parameter: &'p Expr) -> Option<&'p Expr> {
+    match parameter {
+        Expr::Attribute(each) if matches!(each.attr.as_str(), "weight" | "bias") => Some(&each.value),
+        Expr::Name(name) => model.assigns.iter().find_map(|assign| {
+            let is_it = matches!(assign.target, Expr::Name(target) if target.id == name.id)
+                && matches!(assign.how, Bound::Element | Bound::Part)
+                && model.owner(assign.scope, name.id.as_str()) == model.owner(scope, name.id.as_str());
+            let Expr::Call(call) = assign.value else { return None };
+            receiver(call).filter(|_| is_it && matches!(method(call), Some("parameters" | "named_parameters")))
+        }),
+        _ => None,
+    }
+}
+
+/// Hooks on every module (`torch.nn.modules.module`).
+const OF_ALL: &[&str] = &[
+    "register_module_backward_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_parameter_registration_hook",
+];
+/// Hooks of tensors.
+const OF_PARAMETERS: &[&str] = &["register_hook", "register_post_accumulate_grad_hook"];
+/// Hooks of modules and optimizers.
 const HOOKS: &[&str] = &[
     "register_backward_hook",
     "register_forward_hook",
@@ -92,6 +165,14 @@ fn removes(model: &Model) -> bool {
     model.calls.iter().any(|call| {
         matches!(&*call.call.func, Expr::Attribute(method) if method.attr.as_str() == "remove" && call.call.arguments.is_empty())
     })
+}
+
+/// A hook on all modules, in a loop that runs a model or in a function that is called again and again.
+fn is_again_for_all<'p>(check: &Check<'_, 'p>, file: FileId, call: &Call<'p>) -> bool {
+    let model = check.flow.models.of(file);
+    !model.blocks_within(call.block).any(|block| block.kind.is_conditional())
+        && (loops_around(model, call.block).any(|round| works_in(check, file, round))
+            || model.function_of(call.scope).is_some_and(|function| check.is_called_again(file, function)))
 }
 
 fn is_again<'p>(check: &Check<'_, 'p>, file: FileId, call: &Call<'p>, module: &'p Expr) -> bool {

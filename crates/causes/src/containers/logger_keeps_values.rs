@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use crate::kept::is_added;
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::ask::{argument, receiver};
+use lowtide_lint::ask::{argument, is_backward, keyword, method, receiver, truth};
 use lowtide_lint::autograd::mentions;
-use lowtide_lint::check::{Check, Confidence, Hit, Put, loops_around};
+use lowtide_lint::check::{Check, Confidence, Hit, Put};
 use lowtide_lint::feeds::Kind;
 use lowtide_lint::flow::Place;
-use lowtide_lint::model::{Expr, ExprCall, Ranged, ScopeId};
+use lowtide_lint::model::{BindingKind, Expr, ExprCall, Model, Ranged, ScopeId};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -72,32 +72,88 @@ fn rule(check: &Check) -> Vec<Hit> {
         }
     }
     hits.extend(of_trials(check));
+    hits.extend(of_records(check));
     hits.extend(of_tables(check));
+    hits.extend(of_consoles(check));
     hits
 }
 
-/// `table.add_data(...)` in a training, on a table of W&B's that was made before all of its loops: every row stays in memory, and each
-/// log of the table writes them all again.
+/// A handler of `logging` that keeps the records: each has the arguments of its message as they were given, and an exception with
+/// its frames.
+fn of_records(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    // Of a test it keeps a few.
+    let trains = |model: &Model| model.calls.iter().any(|call| is_backward(call.call));
+    for (file, model) in check.files().filter(|(_, model)| model.source.text().contains("logging") && trains(model)) {
+        for put in check.puts(file, model) {
+            let Some((class, "emit" | "handle")) = check.method_at(file, put.scope) else { continue };
+            let Expr::Name(record) = put.value else { continue };
+            let bindings = model.bindings(put.scope, record.id.as_str());
+            if check.has_base(class, |name| name.starts_with("logging.") && name.ends_with("Handler"))
+                && bindings.iter().all(|binding| matches!(binding.kind, BindingKind::Parameter { index: 1, .. }))
+                && put.container.is_attribute_expr()
+                && is_added(check, &put)
+                && check.gets_only_more(&put)
+            {
+                hits.push(Hit::new(file, put.offset).with(Confidence::Medium).saying(format!(
+                    "{} keeps every record, with the arguments of its message as they were given: tensors among them",
+                    code(check, file, put.container)
+                )));
+            }
+        }
+    }
+    hits
+}
+
+/// A table of W&B that is there before a training and gets a row at each step.
 fn of_tables(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model, call) in check.calls_of(&["add_data"]) {
         let Some(table) = receiver(call.call).filter(|_| model.source.text().contains("wandb")) else { continue };
-        let rounds: Vec<_> = loops_around(model, call.block).collect();
-        let Some(outermost) = rounds.last().filter(|_| rounds.len() > 1) else { continue };
-        let places = check.flow.places(file, call.scope, table);
-        let mut made = places.iter().flat_map(|at| check.flow.assigned(at.place)).peekable();
-        let before = made.peek().is_some()
-            && made.all(|(of, made)| {
-                let is_table = made
-                    .value
-                    .as_call_expr()
-                    .is_some_and(|call| model.full_name(made.scope, &call.func).is_some_and(|name| name == "wandb.Table"));
-                *of == file && is_table && !check.is_within(file, made.block, *outermost)
-            });
-        if before && check.trains_in(file, *outermost) {
+        let made = check.values(file, call.scope, table);
+        let is_table = |(of, scope, value): &(FileId, ScopeId, &Expr)| match value {
+            Expr::Call(call) => check.flow.models.of(*of).full_name(*scope, &call.func).is_some_and(|name| name == "wandb.Table"),
+            value => value.is_none_literal_expr(),
+        };
+        if !made.is_empty()
+            && made.iter().all(is_table)
+            && check.runs_with_training(file, call.scope, call.block)
+            && check.lasts(file, call.scope, call.block, table)
+            && check.containers.is_never_emptied(file, call.scope, table)
+        {
             hits.push(Hit::new(file, call.call.start()).with(Confidence::Medium).saying(format!(
-                "{} gets rows in every round of the training, and is never begun anew",
+                "{} is there before the training and gets a row each time: the table and its images stay, and are logged whole",
                 code(check, file, table)
+            )));
+        }
+    }
+    hits
+}
+
+/// A console of rich that records all that it prints, and is never asked for it.
+fn of_consoles(check: &Check) -> Vec<Hit> {
+    let taken = ["export_text", "export_html", "export_svg", "save_text", "save_html", "save_svg"];
+    if check.calls_of(&taken).next().is_some() {
+        return Vec::new();
+    }
+    let mut hits = Vec::new();
+    for (file, model, call) in check.calls_of(&["Console"]) {
+        let records = keyword(call.call, "record").and_then(truth) == Some(true);
+        if !records || !check.called(file, call).is_some_and(|name| name.starts_with("rich.")) {
+            continue;
+        }
+        let Some(made) = check.assigned(file, call.call.range()) else { continue };
+        let console = check.flow.places(file, made.scope, made.target);
+        let prints = model.calls.iter().find(|each| {
+            matches!(method(each.call), Some("print" | "log" | "rule" | "print_json"))
+                && check.runs_with_training(file, each.scope, each.block)
+                && receiver(each.call)
+                    .is_some_and(|on| check.flow.places(file, each.scope, on).iter().any(|at| console.contains(at)))
+        });
+        if let Some(print) = prints {
+            hits.push(Hit::new(file, print.call.start()).with(Confidence::Medium).saying(format!(
+                "{} records all that it prints (`record=True`), and nothing takes it out",
+                code(check, file, made.target)
             )));
         }
     }

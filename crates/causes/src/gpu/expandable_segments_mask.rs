@@ -43,9 +43,16 @@ pub(crate) fn in_scripts(files: &dyn Files, scripts: &[PathBuf]) -> Vec<Finding>
     for path in scripts {
         let Ok(bytes) = files.read(path) else { continue };
         let text = String::from_utf8_lossy(&bytes);
+        let mut before = "";
         for (line, at) in text.lines().zip(1..) {
             let code = line.split(" #").next().unwrap_or_default();
-            let set = code.find("ALLOC_CONF").and_then(|name| code[name..].find(SETTING).map(|value| name + value));
+            // `- name: PYTORCH_CUDA_ALLOC_CONF` on one line of YAML, `value: ...` on the next.
+            let named_before = before.trim_end().ends_with("ALLOC_CONF") && code.trim_start().starts_with("value:");
+            before = code;
+            let set = code
+                .find("ALLOC_CONF")
+                .or_else(|| named_before.then_some(0))
+                .and_then(|name| code[name..].find(SETTING).map(|value| name + value));
             let Some(column) = set.filter(|_| !code.trim_start().starts_with('#')) else { continue };
             let ignored = line
                 .split_once("lowtide: ignore")
@@ -75,14 +82,24 @@ fn rule(check: &Check) -> Vec<Hit> {
             ) && given(call.call).any(is_on)
         });
         hits.extend(by_call.map(|call| hit(file, call.call.start())));
+        // `{**os.environ, "PYTORCH_CUDA_ALLOC_CONF": ...}`, given to a call or to a variable.
+        let in_dictionary = |value: &Expr| match value {
+            Expr::Dict(dict) => {
+                let names = |key: &Expr| says(key, "ALLOC_CONF");
+                dict.items.iter().any(|item| is_on(&item.value) && item.key.as_ref().is_some_and(names))
+            }
+            _ => false,
+        };
         let by_dictionary = model.calls.iter().filter(|call| {
-            last_name(&call.call.func) == Some("update")
-                && given(call.call).any(|value| match value {
-                    Expr::Dict(dict) => dict.items.iter().any(|item| is_on(&item.value)),
-                    value => is_on(value),
+            given(call.call).any(|value| in_dictionary(value) || last_name(&call.call.func) == Some("update") && is_on(value))
+                // `dict(os.environ, PYTORCH_CUDA_ALLOC_CONF=...)`
+                || call.call.arguments.keywords.iter().any(|each| {
+                    is_on(&each.value) && each.arg.as_ref().is_some_and(|name| name.ends_with("ALLOC_CONF"))
                 })
         });
         hits.extend(by_dictionary.map(|call| hit(file, call.call.start())));
+        let by_variable = model.assigns.iter().filter(|assign| in_dictionary(assign.value));
+        hits.extend(by_variable.map(|assign| hit(file, assign.target.start())));
     }
     hits
 }
@@ -100,12 +117,13 @@ mod tests {
                     python a.py # PYTORCH_ALLOC_CONF=expandable_segments:True\n\
                     ENV PYTORCH_ALLOC_CONF=a:1,expandable_segments:True # lowtide: ignore[LT504] measured\n\
                     echo expandable_segments:True\nPYTORCH_ALLOC_CONF=expandable_segments:False\n  \
-                    PYTORCH_ALLOC_CONF: \"expandable_segments:True\"\n";
+                    PYTORCH_ALLOC_CONF: \"expandable_segments:True\"\n  \
+                    - name: PYTORCH_CUDA_ALLOC_CONF\n    value: expandable_segments:True\n    value: expandable_segments:True\n";
         let path = PathBuf::from("run.sh");
         let files = InMemory([(path.clone(), text.as_bytes().to_vec())].into());
         let found = in_scripts(&files, &[path, PathBuf::from("nowhere.sh")]);
         let lines: Vec<_> = found.iter().map(|one| (one.site.line, one.ignored)).collect();
-        assert_eq!(lines, [(2, false), (5, true), (8, false)]);
+        assert_eq!(lines, [(2, false), (5, true), (8, false), (10, false)]);
         assert_eq!(found[0].site.column, 32);
     }
 }

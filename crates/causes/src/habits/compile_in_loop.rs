@@ -59,6 +59,33 @@ fn rule(check: &Check) -> Vec<Hit> {
             hits.push(Hit::new(file, call.call.start()).saying(what).with(*confidence));
         }
     }
+    hits.extend(by_decorator(check));
+    hits
+}
+
+/// `@torch.compile` on a function that is defined in each round of a training loop. With arguments it is a call.
+fn by_decorator(check: &Check) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (file, model) in check.files() {
+        for (scope, definition) in model.functions().filter(|(_, definition)| !definition.decorator_list.is_empty()) {
+            let outer = model.scope(scope).parent.unwrap_or(ScopeId::MODULE);
+            let bound = model.bindings(outer, definition.name.as_str()).iter();
+            let mut bound = bound.filter(|each| matches!(each.kind, BindingKind::Function(of) if of == scope));
+            let again = bound.any(|each| {
+                check.training_loop(file, each.block).is_some_and(|round| !check.is_conditional(file, each.block, round))
+            });
+            if !again {
+                continue;
+            }
+            for decorator in &definition.decorator_list {
+                let Some(name) = model.full_name(outer, &decorator.expression) else { continue };
+                let Some((_, confidence)) = COMPILERS.iter().find(|(compiler, _)| *compiler == name) else { continue };
+                let what =
+                    format!("`{name}` runs again in each round, and what it makes of `{}` stays each time", definition.name);
+                hits.push(Hit::new(file, decorator.expression.start()).saying(what).with(*confidence));
+            }
+        }
+    }
     hits
 }
 

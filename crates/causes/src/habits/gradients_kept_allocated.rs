@@ -109,6 +109,7 @@ fn are_parameters<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value
         Expr::Name(_) | Expr::Attribute(_) => check
             .values(file, scope, value)
             .into_iter()
+            .chain(check.flow.places(file, scope, value).into_iter().filter(|at| at.depth == 0).flat_map(|at| check.given_to(at)))
             .any(|(file, scope, value)| are_parameters(check, file, scope, value, looks)),
         _ => false,
     }

@@ -44,7 +44,7 @@ fn rule(check: &Check) -> Vec<Hit> {
             let Some(class) = check.makes_samples(file, put.scope) else { continue };
             let of_self =
                 check.flow.places(file, put.scope, put.container).iter().any(|at| is_attribute_of_data(check, at.place));
-            if !of_self || super::frame_cache_per_reader::is_reader(check, file, put.scope, put.value) {
+            if !of_self || super::frame_cache_per_reader::is_video_reader(check, file, put.scope, put.value) {
                 continue;
             }
             let grows = put.key.is_none() || check.grows_by_key(file, put.scope, put.container);

@@ -2,7 +2,8 @@
 
 use crate::{Cause, Fix, Language, Live, Role, Severity};
 use lowtide_lint::check::{Check, Confidence, Hit};
-use lowtide_lint::model::{BlockKind, Bound as How, Call, Expr, Ranged, ScopeId};
+use lowtide_lint::feeds::cache_limit;
+use lowtide_lint::model::{BlockKind, Bound as How, Call, Decorator, Expr, Ranged, ScopeId};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -33,6 +34,18 @@ fn signature(live: &Live) -> Option<u8> {
 
 /// What opens a video and keeps decoded frames, buffers, threads of its own.
 const READERS: &[&str] = &["VideoReader", "VideoCapture", "VideoDecoder", "VideoFileClip", "get_reader", "open_video"];
+/// What opens other files and keeps buffers for each: a cache of chunks (1 MiB per data set of HDF5), decoders, descriptors.
+const WITH_BUFFERS: &[&str] = &[
+    "av.open",
+    "h5py.File",
+    "netCDF4.Dataset",
+    "soundfile.SoundFile",
+    "tables.open_file",
+    "zarr.LRUStoreCache",
+    "zarr.storage.LRUStoreCache",
+];
+/// What only wraps a store or a reader.
+const WRAPPERS: &[&str] = &["zarr.open", "zarr.open_array", "zarr.open_group", "zarr.group"];
 /// Those that are not freed by letting go of them: a circle inside, or a process.
 const TO_BE_CLOSED: &[&str] = &["av.open", "imageio.get_reader", "imageio.v2.get_reader"];
 
@@ -46,17 +59,36 @@ fn rule(check: &Check) -> Vec<Hit> {
         for put in check.puts(file, model) {
             let repeated =
                 check.runs_again(file, put.scope, put.block) || put.key.is_some() && model.function_of(put.scope).is_some();
-            if is_reader(check, file, put.scope, put.value)
+            let of_slots = is_slots(check, file, put.scope, put.container);
+            // Of archives with many samples in each there are few: what is filed by a name is told of videos alone.
+            if (is_video_reader(check, file, put.scope, put.value) || of_slots && is_reader(check, file, put.scope, put.value))
                 && repeated
-                && (put.key.is_none() || check.grows_by_key(file, put.scope, put.container))
+                && (put.key.is_none() || check.grows_by_key(file, put.scope, put.container) || of_slots)
                 && !check.is_limited(file, put.block, put.container)
                 && is_attribute_or_global(check, file, put.scope, put.container)
                 && check.gets_only_more(&put)
             {
                 let container = crate::words::code(check, file, put.container);
-                let what =
-                    format!("{container} keeps a reader for every video that was ever opened, each with its decoder and frames");
+                let what = format!(
+                    "{container} keeps a reader for every file that was ever opened, each with its decoder, frames or buffers"
+                );
                 hits.push(Hit::new(file, put.offset).saying(what));
+            }
+        }
+        for (scope, definition) in model.functions() {
+            let outer = model.scope(scope).parent.unwrap_or(ScopeId::MODULE);
+            let caches = |decorator: &&Decorator| {
+                let named = if let Expr::Call(call) = &decorator.expression { &*call.func } else { &decorator.expression };
+                cache_limit(&decorator.expression) == Some(false)
+                    && model.full_name(outer, named).is_some_and(|name| name.starts_with("functools."))
+            };
+            let opens = || model.returned(scope).any(|result| is_reader(check, file, result.scope, result.value));
+            // Of methods LT306 tells.
+            if let Some(decorator) =
+                definition.decorator_list.iter().find(caches).filter(|_| !model.scope(outer).is_class() && opens())
+            {
+                let what = format!("the cache of `{}` keeps a reader for every file that was ever opened", definition.name);
+                hits.push(Hit::new(file, decorator.expression.start()).saying(what).with(Confidence::Medium));
             }
         }
         hits.extend(model.assigns.iter().filter_map(|assign| {
@@ -73,7 +105,7 @@ fn rule(check: &Check) -> Vec<Hit> {
             };
             let long = many.iter().any(|generator| check.is_long(file, assign.scope, &generator.iter));
             let what = format!(
-                "{} keeps a reader per video open from the start, each with its decoder and frames",
+                "{} keeps a reader per file open from the start, each with its decoder, frames or buffers",
                 crate::words::code(check, file, assign.target)
             );
             (assign.how == How::Whole && long && is_reader(check, file, assign.scope, made))
@@ -88,6 +120,17 @@ fn rule(check: &Check) -> Vec<Hit> {
     hits
 }
 
+/// A list of places to be filled: `[None] * len(files)`.
+fn is_slots<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, container: &'p Expr) -> bool {
+    let made = check.values(file, scope, container);
+    let empty = |value: &Expr| match value {
+        Expr::BinOp(each) => matches!(&*each.left, Expr::List(list) if list.elts.iter().all(Expr::is_none_literal_expr)),
+        Expr::ListComp(each) => each.elt.is_none_literal_expr(),
+        _ => false,
+    };
+    !made.is_empty() && made.iter().all(|(_, _, value)| empty(value))
+}
+
 fn is_attribute_or_global<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, container: &'p Expr) -> bool {
     check.flow.places(file, scope, container).iter().any(|at| match at.place {
         lowtide_lint::flow::Place::Attribute(..) => true,
@@ -96,7 +139,19 @@ fn is_attribute_or_global<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeI
     })
 }
 
-/// Whether a value is a video reader that is made here, or a local that was given one.
+/// The same of videos alone.
+pub(super) fn is_video_reader<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: &'p Expr) -> bool {
+    match value {
+        Expr::Call(call) => is_video_call(check, file, scope, call),
+        Expr::Name(_) => check
+            .values(file, scope, value)
+            .into_iter()
+            .any(|(file, scope, value)| matches!(value, Expr::Call(call) if is_video_call(check, file, scope, call))),
+        _ => false,
+    }
+}
+
+/// Whether a value is a reader that is made here, or a local that was given one.
 pub(super) fn is_reader<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: &'p Expr) -> bool {
     match value {
         Expr::Call(call) => is_reader_call(check, file, scope, call),
@@ -109,6 +164,24 @@ pub(super) fn is_reader<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId,
 }
 
 fn is_reader_call(check: &Check, file: FileId, scope: ScopeId, call: &lowtide_lint::model::ExprCall) -> bool {
+    let Some(last) = lowtide_lint::ask::last_name(&call.func) else { return false };
+    let others = WITH_BUFFERS.iter().chain(WRAPPERS).any(|name| name.rsplit('.').next() == Some(last));
+    let name = || check.flow.models.of(file).full_name(scope, &call.func);
+    if let Some(name) = others.then(name).flatten() {
+        let wraps = || {
+            call.arguments
+                .args
+                .first()
+                .is_some_and(|first| matches!(first, Expr::Call(inner) if is_reader_call(check, file, scope, inner)))
+        };
+        if WITH_BUFFERS.contains(&&*name) || WRAPPERS.contains(&&*name) && wraps() {
+            return true;
+        }
+    }
+    is_video_call(check, file, scope, call)
+}
+
+fn is_video_call(check: &Check, file: FileId, scope: ScopeId, call: &lowtide_lint::model::ExprCall) -> bool {
     let Some(last) = lowtide_lint::ask::last_name(&call.func) else { return false };
     if !READERS.contains(&last) && last != "open" {
         return false;

@@ -2,7 +2,7 @@
 
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
 use lowtide_lint::check::{Check, Confidence, Hit, Loader, Workers};
-use lowtide_lint::model::{Expr, Ranged, ScopeId};
+use lowtide_lint::model::{Call, Expr, Ranged, ScopeId};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -80,7 +80,19 @@ fn is_made_each_epoch<'p>(check: &Check<'_, 'p>, loader: &Loader<'p>) -> bool {
     }
     let Some(function) = model.function_of(call.scope) else { return false };
     let conditional = model.blocks_within(call.block).any(|block| block.kind.is_conditional());
-    !conditional && check.is_called_in_training_loop(file, function)
+    // The data of the object around, of which nothing but the constructor makes another.
+    let of_object = || call.call.arguments.args.first().is_some_and(|data| is_of_object(check, file, call, data));
+    !conditional && (check.is_called_in_training_loop(file, function) || of_object() && check.is_called_in_loop(file, function))
+}
+
+fn is_of_object<'p>(check: &Check<'_, 'p>, file: FileId, call: &Call<'p>, data: &'p Expr) -> bool {
+    data.is_attribute_expr()
+        && check.flow.places(file, call.scope, data).into_iter().all(|at| {
+            check.flow.assigned(at.place).all(|(of, assign)| {
+                let model = check.flow.models.of(*of);
+                model.function_of(assign.scope).is_some_and(|function| model.scope(function).name() == "__init__")
+            })
+        })
 }
 
 /// A loader with workers, or `iter` of one.

@@ -1,6 +1,7 @@
 //! Data loading and its workers.
 
 mod cache_in_worker;
+mod dataset_parts;
 mod frame_cache_per_reader;
 mod loader_built_each_epoch;
 mod shared_memory_held;

@@ -1,5 +1,6 @@
 //! LT401: DataLoader workers copy the data set page by page.
 
+use super::dataset_parts::{is_loaded, is_one_array, of_arrays, parts_are_asked_for};
 use crate::{Cause, Fix, Language, Live, Role, Severity};
 use lowtide_lint::ask::{given, last_name, method, names_in, receiver};
 use lowtide_lint::check::{Check, Confidence, Hit, Workers};
@@ -60,6 +61,9 @@ fn rule(check: &Check) -> Vec<Hit> {
         for name in check.sample_attributes(class) {
             let places = check.flow.classes.ancestors(class).iter().map(|class| Place::Attribute(*class, name));
             let assigned: Vec<_> = places.flat_map(|place| check.flow.assigned(place).copied().collect::<Vec<_>>()).collect();
+            if assigned.iter().any(|(file, assign)| is_one_array(check, *file, assign)) {
+                continue;
+            }
             // What some caller gives tells little of what all do, and what is not seen may be anything.
             let find = |lenient| {
                 assigned.iter().copied().find(|(file, assign)| {
@@ -69,10 +73,26 @@ fn rule(check: &Check) -> Vec<Hit> {
                             || is_filled(check, *file, assign.scope, assign.target, lenient))
                 })
             };
+            let own_assigns = || assigned.iter().copied().filter(|(file, assign)| assign.how == Bound::Whole && own(*file));
+            let by_workers = confidence;
             let (of_objects, confidence) = match find(false) {
                 Some(found) if check.has_all_samples(class, name) || is_of_many(check, found) => (Some(found), confidence),
-                _ => (find(true), Confidence::Low),
+                _ => match own_assigns()
+                    .find(|(file, assign)| is_loaded(check, *file, assign) && parts_are_asked_for(check, class, name))
+                {
+                    Some(found) => (Some(found), confidence),
+                    None => (find(true), Confidence::Low),
+                },
             };
+            if of_objects.is_none()
+                && let Some((found, nested)) = own_assigns().find_map(|found| Some((found, of_arrays(check, found)?)))
+            {
+                let what = format!(
+                    "`self.{name}` is a list of arrays that workers read: the object in front of each is written to, and the pages around it copied"
+                );
+                let confidence = if nested && check.has_all_samples(class, name) { by_workers } else { Confidence::Low };
+                hits.push(Hit::new(found.0, found.1.target.start()).saying(what).with(confidence));
+            }
             let Some((file, assign)) = of_objects else { continue };
             let what = format!(
                 "`self.{name}` is a list of Python objects that workers read: each comes to have a copy of its own, page by page"
@@ -128,13 +148,13 @@ fn holds_objects<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value:
             }
         }
         Expr::Name(_) => {
-            let others = if lenient { given_by_callers(check, file, scope, value) } else { Vec::new() };
+            let given = given_by_callers(check, file, scope, value);
+            let holds =
+                |(file, scope, value): (FileId, ScopeId, &'p Expr)| holds_objects(check, file, scope, value, looks, lenient);
             is_filled(check, file, scope, value, lenient)
-                || check
-                    .values(file, scope, value)
-                    .into_iter()
-                    .chain(others)
-                    .any(|(file, scope, value)| holds_objects(check, file, scope, value, looks, lenient))
+                || check.values(file, scope, value).into_iter().any(holds)
+                // What one caller gives tells little of what others do.
+                || if lenient { given.into_iter().any(holds) } else { !given.is_empty() && given.into_iter().all(holds) }
         }
         _ => false,
     }

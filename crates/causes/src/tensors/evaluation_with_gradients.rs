@@ -68,10 +68,12 @@ fn rule(check: &Check) -> Vec<Hit> {
                     && !may_be_without(model, call)
             });
             if let Some(call) = first {
-                hits.push(Hit::new(file, call.call.start()).saying(format!(
+                let fix = function.and_then(|function| super::without_gradients::no_grad(check, file, function, switched));
+                let what = format!(
                     "{} records a graph for each batch of an evaluation, which nothing needs",
                     code(check, file, &call.call.func)
-                )));
+                );
+                hits.push(Hit::new(file, call.call.start()).saying(what).fixed(fix));
             }
         }
     }

@@ -1,9 +1,10 @@
 //! LT207: An exception is kept, and with it every frame it went through.
 
-use crate::kept::{Sort, sort};
+use crate::kept::{Sort, is_added, sort};
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::check::{Check, Confidence, Hit};
+use lowtide_lint::check::{Check, Confidence, Hit, Put, loops_around};
+use lowtide_lint::feeds::is_inside;
 use lowtide_lint::flow::Place;
 use lowtide_lint::model::{Assign, Binding, BindingKind, BlockKind, Bound, Expr, Model, Ranged, ScopeKind};
 use lowtide_lint::program::FileId;
@@ -55,6 +56,15 @@ fn rule(check: &Check) -> Vec<Hit> {
         })
         .collect();
     for (file, model) in check.files().filter(|(_, model)| model.source.text().contains("torch")) {
+        for put in check.puts(file, model).iter().filter(|put| is_kept_by_loop(check, put)) {
+            if !hits.iter().any(|hit| (hit.file, hit.offset) == (file, put.offset)) {
+                hits.push(Hit::new(file, put.offset).with(Confidence::Medium).saying(format!(
+                    "{} keeps each exception that {} catches, with all frames that it went through, until the loop is over",
+                    code(check, file, put.container),
+                    function(check, file, put.scope)
+                )));
+            }
+        }
         for assign in model.assigns.iter().filter(|assign| is_last_kept(check, file, model, assign)) {
             hits.push(Hit::new(file, assign.target.start()).with(Confidence::Medium).saying(format!(
                 "{} keeps the last exception that {} catches, with all frames that it went through",
@@ -66,16 +76,37 @@ fn rule(check: &Check) -> Vec<Hit> {
     hits
 }
 
+/// Whether a list that is there before a loop over batches gets each exception of that loop, or one of an object each of a method
+/// that is called again and again.
+fn is_kept_by_loop<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    let Put { file, scope, block, container, value, .. } = *put;
+    is_added(check, put)
+        && sort(check, put) == Sort::Exception
+        && (loops_around(check.flow.models.of(file), block).next().is_some()
+            || container.is_attribute_expr() && check.runs_with_training(file, scope, block))
+        && check.spans_steps(file, scope, block, container, value)
+        && check.gets_only_more(put)
+}
+
 /// `self.last_error = error` where a model ran, that nothing takes away again, raises or asks for its traceback.
 fn is_last_kept<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, assign: &Assign<'p>) -> bool {
-    let (Bound::Whole, Expr::Attribute(_), Expr::Name(caught)) = (assign.how, assign.target, assign.value) else { return false };
+    let (Bound::Whole, Expr::Attribute(_) | Expr::Name(_), Expr::Name(caught)) = (assign.how, assign.target, assign.value) else {
+        return false;
+    };
     let handled = model.blocks_within(assign.block).any(|block| matches!(block.kind, BlockKind::Except));
     let is_caught = |binding: &Binding| matches!(binding.kind, BindingKind::Other);
     if !handled || !model.bindings(assign.scope, caught.id.as_str()).iter().any(is_caught) {
         return false;
     }
     let places = check.flow.places(file, assign.scope, assign.target);
-    let owned = places.iter().all(|at| matches!(at.place, Place::Attribute(..)));
+    // A local lasts as long as the loop that trains, or that batches are taken from.
+    let round =
+        loops_around(model, assign.block).find(|round| check.trains_in(file, *round) || check.goes_over_loader(file, *round));
+    let owned = places.iter().all(|at| match at.place {
+        Place::Attribute(..) => true,
+        Place::Variable(of, owner, _) => of == file && Some(owner) == model.function_of(assign.scope) && round.is_some(),
+        _ => false,
+    });
     let name = |expr: &Expr| model.source.slice(expr.range()).to_owned();
     let (target, error) = (name(assign.target), name(assign.value));
     let text = model.source.text();
@@ -93,7 +124,9 @@ fn is_last_kept<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, assi
     let is_taken_back = || {
         places.iter().flat_map(|at| check.flow.assigned(at.place)).any(|(of, other)| {
             let model = check.flow.models.of(*of);
-            let made = model.function_of(other.scope).is_some_and(|function| model.scope(function).name() == "__init__");
+            // In a constructor, or in the body of a class.
+            let made = model.function_of(other.scope).is_none_or(|function| model.scope(function).name() == "__init__")
+                || assign.target.is_name_expr() && round.is_some_and(|round| !is_inside(model, other.block, round));
             !(made || *of == file && other.range == assign.range)
         })
     };

@@ -2,10 +2,10 @@
 
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::ask::given;
-use lowtide_lint::check::{Check, Hit, Put};
+use lowtide_lint::ask::{given, method, receiver};
+use lowtide_lint::check::{Check, Hit, Put, loops_around};
 use lowtide_lint::flow::{At, Place};
-use lowtide_lint::model::{Assign, Bound, Expr, Model, Ranged, ScopeId, TextSize};
+use lowtide_lint::model::{Assign, BlockId, Bound, Expr, Model, Ranged, ScopeId, ScopeKind, TextSize};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -98,7 +98,7 @@ fn is_attribute_made<'p>(check: &Check<'_, 'p>, file: FileId, put: &Put<'p>) -> 
 
 /// Whether a metric is made that has the predictions of all batches as its state.
 fn keeps_all(model: &Model, made: &Assign) -> bool {
-    let Expr::Call(call) = made.value else { return false };
+    let Expr::Call(call) = unmoved(made.value) else { return false };
     let is_collection = matches!(&*call.func, Expr::Name(name) if name.id.as_str() == "MetricCollection")
         || matches!(&*call.func, Expr::Attribute(method) if method.attr.as_str() == "MetricCollection");
     if is_collection {
@@ -111,14 +111,18 @@ fn keeps_all(model: &Model, made: &Assign) -> bool {
     keeps(model, made, made.value)
 }
 
-fn keeps(model: &Model, made: &Assign, metric: &Expr) -> bool {
-    let Expr::Call(call) = metric else { return false };
-    // `AUROC(task="binary").to(device)`
-    if let Expr::Attribute(method) = &*call.func
-        && matches!(method.attr.as_str(), "to" | "cuda" | "cpu" | "clone")
-    {
-        return keeps(model, made, &method.value);
+/// What is moved to a device: `AUROC("binary").to(device)`.
+fn unmoved(value: &Expr) -> &Expr {
+    match value {
+        Expr::Call(call) if matches!(method(call), Some("to" | "cuda" | "cpu" | "clone" | "eval")) => {
+            receiver(call).unwrap_or(value)
+        }
+        value => value,
     }
+}
+
+fn keeps(model: &Model, made: &Assign, metric: &Expr) -> bool {
+    let Expr::Call(call) = unmoved(metric) else { return false };
     // Curves with fixed thresholds are counted.
     let counted = call.arguments.keywords.iter().any(|each| each.arg.as_ref().is_some_and(|arg| arg == "thresholds"));
     !counted
@@ -152,18 +156,106 @@ fn is_reset_or_given<'p>(check: &Check<'_, 'p>, metric: &[At<'p>]) -> bool {
         let is_it = |scope, expr: &'p Expr| {
             check.flow.places(file, scope, expr).iter().any(|at| metric.contains(at) || same_attribute(at, metric))
         };
-        let known = |scope, expr: &'p Expr| {
-            check.flow.places(file, scope, expr).iter().any(|at| matches!(at.place, Place::Attribute(..)) && at.depth == 0)
-        };
+        let known =
+            |scope, expr: &'p Expr| {
+                check.flow.places(file, scope, expr).iter().any(|at| {
+                    at.depth == 0 && (matches!(at.place, Place::Attribute(..)) || is_another_parameter(check, *at, metric))
+                })
+            };
         model.calls.iter().any(|call| {
             let resets = matches!(&*call.call.func, Expr::Attribute(method)
                 if method.attr.as_str() == "reset" && (is_it(call.scope, &method.value) || !known(call.scope, &method.value)));
-            resets || given(call.call).any(|value| holds(value, &|value| is_it(call.scope, value)))
+            // What a function of the program does with it, its own statements tell.
+            let follows = || {
+                check.flow.callee(file, call.scope, &call.call.func).is_some_and(|(of, function)| {
+                    let of_metric = |value: &'p Expr| holds(value, &|value| is_it(call.scope, value));
+                    let all = given(call.call).filter(|value| of_metric(value)).count();
+                    let handed = check.flow.given(file, call, of, function).into_iter();
+                    let handed = handed.filter(|one| one.depth == 0 && of_metric(one.value)).collect::<Vec<_>>();
+                    handed.len() == all && handed.iter().all(|one| is_only_asked(check, of, function, one.parameter))
+                })
+            };
+            resets || given(call.call).any(|value| holds(value, &|value| is_it(call.scope, value))) && !follows()
         }) || model.results.iter().any(|result| holds(result.value, &|value| is_it(result.scope, value)))
             || model
                 .assigns
                 .iter()
                 .any(|assign| !assign.value.is_call_expr() && holds(assign.value, &|value| is_it(assign.scope, value)))
+    })
+}
+
+/// Whether a variable is a parameter that no caller gives the metric for, as far as they can be told.
+fn is_another_parameter<'p>(check: &Check<'_, 'p>, at: At<'p>, metric: &[At<'p>]) -> bool {
+    let given = check.given_to(at);
+    !given.is_empty()
+        && given.into_iter().all(|(file, scope, value)| {
+            let places = check.flow.places(file, scope, value);
+            !places.is_empty() && !places.iter().any(|at| metric.contains(at) || matches!(at.place, Place::Unknown(_)))
+        })
+}
+
+/// Whether a function does nothing with a parameter but update it and ask for its result.
+fn is_only_asked(check: &Check, file: FileId, function: ScopeId, parameter: &str) -> bool {
+    let model = check.flow.models.of(file);
+    let is_it = |value: &Expr| matches!(value, Expr::Name(name) if name.id.as_str() == parameter);
+    let ScopeKind::Function(definition) = model.scope(function).kind else { return false };
+    let words = check.text(file, definition.range).split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    let uses = words.filter(|word| *word == parameter).count();
+    let asked = model.calls.iter().filter(|call| {
+        model.function_of(call.scope) == Some(function)
+            && (is_it(&call.call.func)
+                || matches!(method(call.call), Some("update" | "compute" | "forward" | "to"))
+                    && receiver(call.call).is_some_and(is_it))
+    });
+    // Once where it is declared.
+    uses == asked.count() + 1
+}
+
+/// Whether a metric is there before several loops around its update, or belongs to an object whose method with the update another
+/// one of its methods calls in a loop.
+fn lasts_here<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, block: BlockId, metric: &'p Expr) -> bool {
+    let model = check.flow.models.of(file);
+    check.flow.places(file, scope, metric).iter().any(|at| match at.place {
+        Place::Variable(of, owner, _) => {
+            let loops: Vec<BlockId> = loops_around(model, block).collect();
+            let own = of == file && owner == model.function_of(scope).unwrap_or(ScopeId::MODULE);
+            let is_inside = |round: BlockId| {
+                check.flow.assigned(at.place).any(|(of, assign)| *of == file && check.is_within(file, assign.block, round))
+            };
+            own && loops.len() > 1 && loops.last().is_some_and(|outermost| !is_inside(*outermost))
+        }
+        Place::Attribute(class, _) => model.function_of(scope).is_some_and(|function| {
+            check.callers(file, function).iter().any(|(from, call)| {
+                let of_self = receiver(call.call).and_then(|on| check.flow.own_class(*from, call.scope, on)) == Some(class);
+                let made = check.flow.assigned(at.place).all(|(of, assign)| {
+                    let model = check.flow.models.of(*of);
+                    model.function_of(assign.scope).is_some_and(|function| model.scope(function).name() == "__init__")
+                });
+                of_self && made && check.long_loop(*from, call.block).is_some()
+            })
+        }),
+        _ => false,
+    })
+}
+
+/// Whether a function that updates a parameter is given the metric in a loop, before which it is there.
+fn is_handed_in_rounds<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, updated: &'p Expr, metric: &[At<'p>]) -> bool {
+    let model = check.flow.models.of(file);
+    let (Expr::Name(name), Some(function)) = (updated, model.function_of(scope)) else { return false };
+    check.callers(file, function).iter().any(|(from, call)| {
+        check.flow.given(*from, call, file, function).into_iter().any(|one| {
+            one.depth == 0
+                && one.parameter == name.id.as_str()
+                && check.flow.places(*from, call.scope, one.value).iter().any(|at| metric.contains(at))
+                && check.long_loop(*from, call.block).is_some_and(|round| {
+                    !metric.iter().any(|at| {
+                        check
+                            .flow
+                            .assigned(at.place)
+                            .any(|(of, assign)| of == from && check.is_within(*from, assign.block, round))
+                    })
+                })
+        })
     })
 }
 
@@ -193,9 +285,11 @@ fn update<'p>(check: &Check<'_, 'p>, metric: &[At<'p>]) -> Option<(FileId, TextS
                 }
                 func => (func, call.scope, call.block),
             };
-            let is_it = check.flow.places(file, scope, updated).iter().any(|at| metric.contains(at));
-            (is_it && check.lasts(file, scope, block, updated) && check.runs_again(file, scope, block))
-                .then(|| (call.call.start(), code(check, file, updated)))
+            let places = check.flow.places(file, scope, updated);
+            let is_it = places.iter().any(|at| metric.contains(at));
+            let handed = || is_handed_in_rounds(check, file, scope, updated, metric);
+            let own = || is_it && (check.lasts(file, scope, block, updated) || lasts_here(check, file, scope, block, updated));
+            (check.runs_again(file, scope, block) && (own() || handed())).then(|| (call.call.start(), code(check, file, updated)))
         });
         found.map(|(at, name)| (file, at, name))
     })

@@ -9,6 +9,7 @@ mod state_dict_history;
 mod tensors_kept_for_logs;
 mod validation_outputs_collected;
 mod view_keeps_storage;
+mod without_gradients;
 
 use crate::Cause;
 

@@ -1,8 +1,10 @@
 //! LT209: A loop variable overwrites an outer name.
 
 use crate::{Cause, Fix, Language, Severity};
-use lowtide_lint::check::{Check, Hit};
+use lowtide_lint::ask::{last_name, names_in};
+use lowtide_lint::check::{Check, Confidence, Hit};
 use lowtide_lint::model::{BlockKind, Expr, Ranged, Stmt, dotted};
+use lowtide_lint::program::FileId;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -39,21 +41,64 @@ fn rule(check: &Check) -> Vec<Hit> {
     for (file, model) in check.files() {
         for block in &model.blocks {
             let BlockKind::For(outer) = block.kind else { continue };
-            let Expr::Name(name) = &*outer.target else { continue };
+            let outer_names = names_in(&outer.target);
             let mut body = outer.body.iter();
+            let mut before: Vec<&Stmt> = Vec::new();
             while let Some(stmt) = body.next() {
+                before.push(stmt);
                 let Stmt::For(inner) = stmt else { continue };
-                let same = matches!(&*inner.target, Expr::Name(target) if target.id == name.id);
-                if same && body.clone().any(|after| releases(after, name.id.as_str())) {
+                let inner_names = names_in(&inner.target);
+                // A name from outside of both loops, that the next round of the outer one reads again.
+                let from_outside = inner_names.iter().find(|name| {
+                    let bindings = model.bindings(block.scope, name);
+                    let (own, others): (Vec<_>, Vec<_>) =
+                        bindings.iter().partition(|each| outer.range().contains_range(each.range));
+                    own.len() == 1
+                        && others.iter().any(|each| each.range.start() < outer.start())
+                        && before.iter().rev().skip(1).any(|stmt| has_word(check, file, stmt, name))
+                });
+                if let Some(name) = from_outside.filter(|_| !is_count(&inner.iter)) {
+                    hits.push(Hit::new(file, inner.start()).with(Confidence::Low).saying(format!(
+                        "from here on `{name}` means the last element of this loop, in the next rounds of the outer loop, too"
+                    )));
+                }
+                let Some(name) = outer_names.iter().find(|name| inner_names.contains(*name)) else { continue };
+                if body.clone().any(|after| releases(after, name)) {
                     hits.push(Hit::new(file, inner.start()).saying(format!(
-                        "after this loop `{name}` means its last element: what the outer loop's `{name}` was is not released",
-                        name = name.id
+                        "after this loop `{name}` means its last element: what the outer loop's `{name}` was is not released"
+                    )));
+                } else if !is_count(&inner.iter) && body.clone().any(|after| reads_first(check, file, after, name)) {
+                    // Whether the other one holds anything the source does not tell.
+                    hits.push(Hit::new(file, inner.start()).with(Confidence::Low).saying(format!(
+                        "after this loop `{name}` means its last element, and no more what it was in the outer loop"
                     )));
                 }
             }
         }
     }
     hits
+}
+
+/// `range(n)`: a number holds nothing.
+fn is_count(iterable: &Expr) -> bool {
+    matches!(iterable, Expr::Call(call) if last_name(&call.func) == Some("range"))
+}
+
+/// Whether a statement has a name in it, and gives it no new value.
+fn reads_first(check: &Check, file: FileId, stmt: &Stmt, name: &str) -> bool {
+    let anew = match stmt {
+        Stmt::Assign(each) => {
+            each.targets.iter().any(|target| matches!(target, Expr::Name(target) if target.id.as_str() == name))
+        }
+        Stmt::For(each) => matches!(&*each.target, Expr::Name(target) if target.id.as_str() == name),
+        _ => false,
+    };
+    !anew && has_word(check, file, stmt, name)
+}
+
+fn has_word(check: &Check, file: FileId, stmt: &Stmt, name: &str) -> bool {
+    let text = check.text(file, stmt.range());
+    text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').any(|word| word == name)
 }
 
 /// `del x`, `x.to("cpu")`, `x.close()`, `x = None`.

@@ -1,11 +1,12 @@
 //! LT203: Copies of the model's state are kept in memory.
 
-use crate::kept::{Sort, sort};
+use crate::kept::{Sort, is_added, sort};
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::check::{Check, Hit, Put, loops_around};
 use lowtide_lint::flow::{At, Place};
-use lowtide_lint::model::{BlockKind, Expr, Number};
+use lowtide_lint::model::{BlockKind, Expr, Number, ScopeId};
+use lowtide_lint::program::FileId;
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -41,19 +42,25 @@ fn signature(live: &Live) -> Option<u8> {
 /// The state of one and the same model is put somewhere again and again, for good or as long as a training loop runs.
 fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
-    for (file, model) in check.files().filter(|(_, model)| model.source.text().contains("state_dict()")) {
+    for (file, model) in
+        check.files().filter(|(_, model)| ["state_dict()", "deepcopy("].iter().any(|text| model.source.text().contains(text)))
+    {
         for put in check.puts(file, model).iter().filter(|put| sort(check, put) == Sort::State) {
             let Some(owner) = crate::kept::state_of(check, put) else { continue };
             let round = loops_around(model, put.block).find(|round| !is_short(model.block(*round).kind));
             let in_loop = round.is_some_and(|round| {
                 check.is_steady(file, put.scope, owner, Some(round))
+                    // What a function gives is the state of one and the same model where the round trains it.
+                    && (!is_function(check, file, put.scope, owner) || check.trains_in(file, round))
                     && check.containers.outlives(file, put.scope, round, put.container)
                     && check.containers.bound(file, put.scope, put.block, put.container, put.key).is_none()
                     && check.containers.is_never_emptied(file, put.scope, put.container)
             });
             let by_call = || {
                 round.is_none()
-                    && check.is_kept_for_good(file, put.scope, put.block, put.container, put.key)
+                    && !is_function(check, file, put.scope, owner)
+                    && (check.is_kept_for_good(file, put.scope, put.block, put.container, put.key)
+                        || is_kept_by_epochs(check, put))
                     && check.is_steady(file, put.scope, owner, None)
             };
             if in_loop || by_call() || are_handed(check, put) {
@@ -80,6 +87,25 @@ fn are_handed<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
         && model.function_of(put.scope).is_some_and(|function| check.is_called_again(put.file, function))
         && check.containers.bound(put.file, put.scope, put.block, put.container, put.key).is_none()
         && check.containers.is_never_emptied(put.file, put.scope, put.container)
+}
+
+/// Whether what stands for the model is the function of the program that gives its state.
+fn is_function<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, owner: &'p Expr) -> bool {
+    check.flow.callee(file, scope, owner).is_some_and(|(of, function)| {
+        check.flow.models.of(of).scope(function).name() != "__init__" && !check.autograd.calls_model(file, scope, owner)
+    })
+}
+
+/// Whether each epoch of a training adds one: that is once in a while, and a state is large.
+fn is_kept_by_epochs<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
+    let Put { file, scope, block, container, key, .. } = *put;
+    let constructs = check.method_at(file, scope).is_none_or(|(_, name)| name == "__init__");
+    !constructs
+        && is_added(check, put)
+        && check.runs_again(file, scope, block)
+        && check.lasts_for_epochs(file, scope, container)
+        && check.containers.bound(file, scope, block, container, key).is_none()
+        && check.containers.is_never_emptied(file, scope, container)
 }
 
 /// `for i in range(5)`, `for name in ["a", "b"]`: a fixed, small number.

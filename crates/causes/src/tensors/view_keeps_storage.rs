@@ -2,9 +2,11 @@
 
 use crate::kept::{Sort, is_added, sort};
 use crate::words::code;
-use crate::{Cause, Fix, Language, Live, Severity};
+use crate::{Cause, Fix as Mend, Language, Live, Severity};
+use lowtide_lint::ask::{method, receiver};
 use lowtide_lint::check::{Check, Confidence, Hit, Put};
 use lowtide_lint::feeds::{innermost_loop, is_inside};
+use lowtide_lint::fix::{Edit, Fix, Safety};
 use lowtide_lint::flow::{At, Place};
 use lowtide_lint::model::{Bound, Expr, Ranged, ScopeId};
 use lowtide_lint::program::FileId;
@@ -22,7 +24,7 @@ pub(crate) const CAUSE: Cause = Cause {
     keeps: "A slice shares the storage of the whole: as long as the one element lives, so does the batch. The same \
                 holds for numpy.",
     shows: "The kept tensors are tiny, the memory is not: growth of a batch's size per step.",
-    fix: Fix {
+    fix: Mend {
         text: "Clone what is kept.",
         language: Language::Python,
         before: r#"examples.append(batch[0])"#,
@@ -45,23 +47,43 @@ fn rule(check: &Check) -> Vec<Hit> {
     let puts = check.kept_for_good().iter().filter(|put| is_added(check, put) && sort(check, put) == Sort::View);
     let mut hits: Vec<Hit> = puts
         .map(|put| {
-            Hit::new(put.file, put.offset).saying(format!(
+            let what = format!(
                 "{} keeps {}, and with it all of the tensor that this is a part of",
                 code(check, put.file, put.container),
                 code(check, put.file, put.value)
-            ))
+            );
+            Hit::new(put.file, put.offset).saying(what).fixed(copied(check, put))
         })
         .collect();
     for (file, model) in check.files().filter(|(_, model)| model.source.text().contains("torch")) {
         for put in check.puts(file, model).iter().filter(|put| is_gathered(check, put)) {
-            hits.push(Hit::new(file, put.offset).with(Confidence::Medium).saying(format!(
+            let what = format!(
                 "{} keeps {} of each batch, and with it all of the tensor that this is a part of, until the loop is over",
                 code(check, file, put.container),
                 code(check, file, put.value)
-            )));
+            );
+            hits.push(Hit::new(file, put.offset).with(Confidence::Medium).saying(what).fixed(copied(check, put)));
         }
     }
     hits
+}
+
+/// `.clone()` behind the part. Safe where the whole is surely a tensor, and nothing in the file writes into one: the copy would
+/// not see it.
+fn copied<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> Option<Fix> {
+    let Expr::Subscript(part) = put.value else { return None };
+    let model = check.flow.models.of(put.file);
+    let is_it = |target: &'p Expr, scope| check.same(put.file, scope, target, &part.value);
+    let written = model.assigns.iter().any(|assign| match (assign.how, assign.target) {
+        (Bound::Augmented(_), target) => is_it(target, assign.scope),
+        (_, Expr::Subscript(item)) => is_it(&item.value, assign.scope),
+        _ => false,
+    }) || model.calls.iter().any(|call| {
+        let in_place = method(call.call).is_some_and(|name| name.ends_with('_') && !name.ends_with("__"));
+        in_place && receiver(call.call).is_some_and(|on| is_it(on, call.scope))
+    });
+    let safe = !written && check.is_tensor(put.file, put.scope, &part.value);
+    Some(Fix { safety: if safe { Safety::Safe } else { Safety::Unsafe }, edits: Edit::behind(put.value, ".clone()") })
 }
 
 /// Whether one of many along a dimension is put into a list around a loop that runs a model without gradients.

@@ -26,7 +26,7 @@ class CalmBuffer:
     def note(self, *row):
         if len(self.rows) >= self.capacity:
             self.rows.pop(0)
-        self.rows.append(row)
+        self.rows.append(row)  # LT310 hint
 
 
 def play(world, net, sgd, steps):

@@ -129,3 +129,39 @@ def one_of_each(nets, loader):
             net(x)
         taken.append(copy.deepcopy(net))
     return taken
+
+
+class Versions:
+    def __init__(self):
+        self.by_epoch = {}
+        self.newest = {}
+
+    def note(self, epoch, net):
+        self.by_epoch[epoch] = {name: value.clone() for name, value in net.state_dict().items()}  # LT203
+        self.newest["net"] = copy.deepcopy(net.state_dict())
+
+
+def each_epoch(net: nn.Module, loader, optimizer):
+    versions = Versions()
+    for epoch in range(60):
+        for x in loader:
+            net(x).mean().backward()
+            optimizer.step()
+        versions.note(epoch, net)
+
+
+def trained_at(client, net: nn.Module):
+    for x in client:
+        net(x).mean().backward()
+    return {name: value.cpu().clone() for name, value in net.state_dict().items()}
+
+
+def rounds_of(clients, net: nn.Module, rounds):
+    all_rounds = []
+    for _ in range(rounds):
+        answers = []
+        for client in clients:
+            answers.append(trained_at(client, copy.deepcopy(net)))
+        all_rounds.append(answers)  # LT203
+        net.load_state_dict(answers[-1])
+    return all_rounds

@@ -70,3 +70,39 @@ def once(net, loader):
     for x, y in loader:
         area.update(net(x), y)
     return area.compute()
+
+
+def score(net: nn.Module, loader, area):
+    for x, y in loader:
+        area.update(net(x), y)  # LT205
+    return area.compute().item()
+
+
+def score_and_begin_anew(net: nn.Module, loader, area):
+    for x, y in loader:
+        area.update(net(x), y)
+    area.reset()
+    return area.compute().item()
+
+
+def all_epochs(net: nn.Module, loader, device):
+    kept = AUROC(task="binary").to(device)
+    anew = AUROC(task="binary").to(device)
+    for _ in range(50):
+        score(net, loader, kept)
+        score_and_begin_anew(net, loader, anew)
+
+
+class Judge:
+    def __init__(self, net, loader):
+        self.net, self.loader = net, loader
+        self.boxes = MeanAveragePrecision()
+
+    def judge(self):
+        for x, y in self.loader:
+            self.boxes(self.net(x), y)  # LT205
+        return self.boxes.compute()
+
+    def run(self, epochs):
+        for epoch in range(epochs):
+            print(epoch, self.judge())

@@ -1,4 +1,6 @@
 # Exceptions.
+import sys
+
 from torch import nn
 
 FAILED = []
@@ -100,3 +102,47 @@ def first_that_works(ways):
         except OSError as error:
             problems.append(error)
     raise ExceptionGroup("none works", problems)
+
+
+def one_epoch(net: nn.Module, loader, optimizer):
+    problems, texts, last = [], [], None
+    for x in loader:
+        try:
+            net(x).sum().backward()
+        except RuntimeError as error:
+            problems.append(error)  # LT207
+            texts.append(repr(error))
+            last = error  # LT207
+        optimizer.step()
+    return problems, texts, last
+
+
+def until_it_works(net: nn.Module, loader, optimizer):
+    for x in loader:
+        last = None
+        try:
+            net(x).sum().backward()
+        except RuntimeError as error:
+            last = error
+        print(last)
+        optimizer.step()
+
+
+class Patient:
+    last_problem = None
+
+    def __init__(self):
+        self.problems = {}
+
+    def attempt(self, net: nn.Module, number, x):
+        try:
+            return net(x)
+        except RuntimeError as error:
+            self.last_problem = error  # LT207
+            self.problems[number] = sys.exc_info()  # LT207
+
+
+def patiently(net: nn.Module, loader):
+    patient = Patient()
+    for number, x in enumerate(loader):
+        patient.attempt(net, number, x)

@@ -72,3 +72,25 @@ def counters(n):
         for i in range(3):
             print(i)
         print(i)
+
+
+def used_after(all_nodes):
+    for node in all_nodes:
+        for node in node.children:  # LT209 hint
+            node.train()
+        node.save()
+
+
+def from_outside(model, models, rounds):
+    for _ in range(rounds):
+        model.train()
+        for model in models:  # LT209 hint
+            model.eval()
+
+
+def each_its_own(models, rounds):
+    for _ in range(rounds):
+        for model in models:
+            model.train()
+        for model in models:
+            model.eval()

@@ -1,5 +1,9 @@
 # Objects that keep what they are given.
+import logging
+
 import optuna
+import wandb
+from rich.console import Console
 from torch import nn
 from transformers import Trainer
 
@@ -108,3 +112,33 @@ def objective(trial, net: nn.Module, loader, optimizer):
 
 
 optuna.create_study().optimize(objective, n_trials=100)
+
+
+class Remembers(logging.Handler):
+    def __init__(self):
+        super().__init__()
+        self.records = []
+        self.texts = []
+
+    def emit(self, record):
+        self.records.append(record)  # LT302
+        self.texts.append(self.format(record))
+
+
+CONSOLE = Console(record=True)
+QUIET = Console()
+
+
+def with_rows(net: nn.Module, loader, optimizer):
+    table = wandb.Table(columns=["image", "loss"])
+    for epoch in range(60):
+        own = wandb.Table(columns=["image", "loss"])
+        for x in loader:
+            loss = net(x).mean()
+            loss.backward()
+            optimizer.step()
+            table.add_data(wandb.Image(x[0]), loss.item())  # LT302
+            own.add_data(wandb.Image(x[0]), loss.item())
+            CONSOLE.print(epoch, loss.item())  # LT302
+            QUIET.print(epoch, loss.item())
+        wandb.log({"own": own})

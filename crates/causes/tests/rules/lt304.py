@@ -173,3 +173,33 @@ class Once:
         if not hasattr(net, "tapped"):
             net.register_forward_hook(tap)
             net.tapped = True
+
+
+def bounded_gradient(gradient):
+    return gradient.clamp(-1, 1)
+
+
+def on_parameters(net: nn.Module, stream, sgd):
+    for weight in net.parameters():
+        weight.register_hook(bounded_gradient)
+    for item in stream:
+        for weight in net.parameters():
+            weight.register_hook(bounded_gradient)  # LT304
+        out = net(item)
+        out.register_hook(bounded_gradient)
+        out.sum().backward()
+        sgd.step()
+
+
+def on_everything(net: nn.Module, stream):
+    for item in stream:
+        torch.nn.modules.module.register_module_forward_hook(tap)  # LT304
+        net(item)
+
+
+def symmetric(net: nn.Module, stream, sgd):
+    nn.utils.parametrize.register_parametrization(net, "weight", nn.Identity())
+    for item in stream:
+        nn.utils.parametrize.register_parametrization(net, "weight", nn.Identity())  # LT304
+        net(item).sum().backward()
+        sgd.step()

@@ -122,3 +122,21 @@ def single(values):
 
 
 single([1, 2])
+
+
+def numbered(values, epoch):
+    plt.figure(epoch)  # LT309
+    plt.plot(values)
+    plt.savefig("last.png")
+
+
+def always_the_first(values, epoch):
+    plt.figure(1)
+    plt.plot(values)
+    plt.savefig(f"{epoch}.png")
+
+
+def plots(runs):
+    for epoch, values in enumerate(runs):
+        numbered(values, epoch)
+        always_the_first(values, epoch)

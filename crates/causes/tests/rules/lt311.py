@@ -61,3 +61,19 @@ SHEETS = [Image.open(sheet) for sheet in sorted(GALLERY)]  # LT311
 FEW = ["a.png", "b.png"]
 ICONS = [Image.open(icon) for icon in FEW]
 PIXELS = [np.asarray(Image.open(sheet)) for sheet in sorted(GALLERY)]
+
+
+def opened(path):
+    shown = Image.open(path)
+    return shown
+
+
+def opened_and_loaded(path):
+    with Image.open(path) as shown_once:
+        return shown_once.convert("RGB")
+
+
+class Album:
+    def __init__(self, paths):
+        self.pictures = [opened(path) for path in paths]  # LT311
+        self.pixels = [opened_and_loaded(path) for path in paths]

@@ -1,6 +1,7 @@
 # Objects that workers read.
 import csv
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +66,7 @@ class Spoken(Dataset):
 
 class Pairs(Dataset):
     def __init__(self, pairs):
-        self.pairs = pairs  # LT401 hint
+        self.pairs = pairs  # LT401
 
     def __len__(self):
         return len(self.pairs)
@@ -121,7 +122,7 @@ class Single(Dataset):
 class Tensors(Dataset):
     def __init__(self, files):
         self.parts = [torch.load(file) for file in files]
-        self.more = []
+        self.more = []  # LT401 hint
         for file in files:
             self.more.append(np.load(file))
 
@@ -254,3 +255,50 @@ class Listed(Dataset):
 
 
 LISTED = DataLoader(Listed("folder"), num_workers=WORKERS)
+
+
+class Saved(Dataset):
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            self.rows = pickle.load(file)  # LT401
+            self.numbers = torch.load(file)
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        row = self.rows[i]
+        return row["text"], self.numbers[i]
+
+
+class Given(Dataset):
+    def __init__(self, rows):
+        self.rows = rows  # LT401
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        return self.rows[i]["text"]
+
+
+class Windows(Dataset):
+    def __init__(self, series):
+        self.parts = [np.asarray(one[at : at + 8]) for one in series for at in range(len(one))]  # LT401
+        self.files = [np.load(one) for one in series]  # LT401 hint
+
+    def __len__(self):
+        return len(self.parts)
+
+    def __getitem__(self, i):
+        return self.parts[i], self.files[i]
+
+
+def rows_of(path):
+    with open(path) as file:
+        return [json.loads(line) for line in file]
+
+
+SAVED = DataLoader(Saved("rows.pkl"), num_workers=WORKERS)
+GIVEN = DataLoader(Given(rows_of("rows.jsonl")), num_workers=WORKERS)
+WINDOWS = DataLoader(Windows([np.ones(99)]), num_workers=WORKERS)

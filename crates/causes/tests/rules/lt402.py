@@ -1,10 +1,14 @@
 # Readers of videos.
 import collections
+import functools
 
 import av
 import cv2
 import decord
+import h5py
 import imageio
+import soundfile
+import zarr
 from torch.utils.data import DataLoader, Dataset
 from torchcodec.decoders import VideoDecoder
 
@@ -143,3 +147,35 @@ class Cameras:
 
 def loader(paths):
     return DataLoader(Clips(paths), num_workers=2), DataLoader(Lazy(paths), num_workers=2)
+
+
+class Tables(Dataset):
+    def __init__(self, paths):
+        self.paths = paths
+        self.opened = {}
+        self.slots = [None] * len(paths)
+        self.sounds = {path: soundfile.SoundFile(path) for path in paths}  # LT402
+        self.stores = [zarr.open(zarr.LRUStoreCache(zarr.DirectoryStore(path), max_size=2**28)) for path in paths]  # LT402
+        self.plain = [zarr.open(zarr.DirectoryStore(path)) for path in paths]
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, at):
+        path = self.paths[at]
+        if path not in self.opened:
+            self.opened[path] = h5py.File(path, "r")  # LT404
+        if self.slots[at] is None:
+            self.slots[at] = decord.VideoReader(path)  # LT402
+        with h5py.File(path) as again:
+            return self.opened[path]["x"][0], self.slots[at][0], again["x"][0]
+
+
+@functools.cache  # LT402
+def decoder(path):
+    return VideoDecoder(path)
+
+
+@functools.lru_cache(maxsize=2)
+def one_of_two(path):
+    return VideoDecoder(path)

@@ -127,3 +127,19 @@ def for_each_check(net, sets):
     for rows in sets:
         checks.append(DataLoader(rows, num_workers=2))
     return checks
+
+
+class Checks:
+    def __init__(self, net, rows):
+        self.net, self.rows = net, rows
+        self.feed = DataLoader(self.rows, num_workers=2, persistent_workers=True)
+
+    def check(self):
+        for part in DataLoader(self.rows, num_workers=2, persistent_workers=True):  # LT403
+            self.net(part)
+        for part in self.feed:
+            self.net(part)
+
+    def checks(self):
+        for _ in range(90):
+            self.check()

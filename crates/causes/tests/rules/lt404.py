@@ -113,7 +113,7 @@ class Recent(Dataset):
 
 class Built(Dataset):
     def __init__(self, paths):
-        self.rows = []
+        self.rows = []  # LT401 hint
         for path in paths:
             self.rows.append(np.load(path))
 

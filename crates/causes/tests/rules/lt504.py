@@ -22,3 +22,10 @@ HINT = "expandable_segments:True"
 os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64")
 torch.cuda.memory._set_allocator_settings("max_split_size_mb:64")
 settings = {"note": "expandable_segments:True"}
+
+
+def begin(command):
+    surroundings = {**os.environ, "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}  # LT504 hint
+    command(env=dict(os.environ, PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True"))  # LT504 hint
+    command(env={"PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:64", "NOTE": "expandable_segments:True"})
+    return surroundings

@@ -108,3 +108,17 @@ def others(feed, net):
     for rows in feed:
         tracer.trace(rows)
         net(rows).sum().backward()
+
+
+def decorated(feed, net: nn.Module, sgd):
+    for rows in feed:
+
+        @torch.compile  # LT705 hint
+        def step(part):
+            return net(part).sum()
+
+        def plain(part):
+            return net(part).sum()
+
+        (step(rows) + plain(rows)).backward()
+        sgd.step()

@@ -120,6 +120,12 @@ impl<'p> Check<'_, 'p> {
         }
     }
 
+    /// Whether a value is a tensor for sure: a function of torch or a layer of its own gave it.
+    #[must_use]
+    pub fn is_tensor(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> bool {
+        self.is_surely_tensor(file, scope, expr, MAX_NESTING)
+    }
+
     /// Whether a value is a tensor for sure, so that it has `detach`: a function of torch or a layer of its own gave it, or it is
     /// computed from one that is.
     fn is_surely_tensor(&self, file: FileId, scope: ScopeId, expr: &'p Expr, nesting: usize) -> bool {

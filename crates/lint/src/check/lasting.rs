@@ -4,11 +4,14 @@ use std::collections::HashSet;
 
 use super::Check;
 use super::again::loops_around;
-use crate::ask::receiver;
+use crate::ask::{last_name, receiver};
 use crate::feeds::is_inside;
 use crate::flow::{At, ClassId, Place};
 use crate::model::{Assign, BindingKind, BlockId, BlockKind, Bound, Call, Expr, ScopeId};
 use crate::program::FileId;
+
+/// A loop of so many rounds is a training without epochs: no model has so many layers, and no batch so many parts.
+const MANY_STEPS: i64 = 10_000;
 
 /// Classes of which an instance is made outside of loops and used in a training.
 #[derive(Debug, Default)]
@@ -35,7 +38,27 @@ impl<'p> Check<'_, 'p> {
             && self.lasts(file, scope, block, container)
             && self.runs_with_training(file, scope, block)
             && self.containers.bound(file, scope, block, container, key).is_none()
-            && self.containers.is_never_emptied(file, scope, container)
+            && (self.containers.is_never_emptied(file, scope, container) || self.is_emptied_by_nobody(file, scope, container))
+    }
+
+    /// Whether what empties a container are methods of its object alone that nothing calls, in a program that makes such an object
+    /// before a training and uses it there: `meter.reset()` that was forgotten.
+    #[must_use]
+    pub fn is_emptied_by_nobody(&self, file: FileId, scope: ScopeId, container: &'p Expr) -> bool {
+        let places = self.flow.places(file, scope, container);
+        let used = |at: &At<'p>| matches!(at.place, Place::Attribute(class, _) if self.is_made_before_training(class));
+        !places.is_empty()
+            && places.iter().all(used)
+            && self.containers.emptied_at(file, scope, container).into_iter().all(|(of, scope, _)| {
+                let model = self.flow.models.of(of);
+                model.method_of(scope).is_some_and(|(_, method)| {
+                    let name = model.scope(method).name();
+                    !name.starts_with("__")
+                        && !name.starts_with("on_")
+                        && !self.is_each_round(of, method)
+                        && !self.flow.models.iter().any(|(_, model)| model.attributes.contains(name))
+                })
+            })
     }
 
     /// Whether code runs again and again as a training or an evaluation does: a loop that runs a model or trains one is around
@@ -99,11 +122,20 @@ impl<'p> Check<'_, 'p> {
         })
     }
 
+    /// Whether a container is an attribute that lasts for the epochs of a training, of which each adds to it.
+    #[must_use]
+    pub fn lasts_for_epochs(&self, file: FileId, scope: ScopeId, container: &'p Expr) -> bool {
+        self.flow.places(file, scope, container).iter().any(
+            |at| matches!(at.place, Place::Attribute(class, _) if self.is_long_lived(class) || self.is_used_in_epochs(class)),
+        )
+    }
+
     /// A local that is there before the outermost of several loops, one of which trains.
     fn lasts_in_loops(&self, file: FileId, block: BlockId, at: At<'p>) -> bool {
         let model = self.flow.models.of(file);
         let loops: Vec<BlockId> = loops_around(model, block).collect();
-        let Some(outermost) = loops.last().filter(|_| loops.len() > 1) else { return false };
+        let long = |outermost: &&BlockId| loops.len() > 1 || self.is_of_many_steps(file, **outermost);
+        let Some(outermost) = loops.last().filter(long) else { return false };
         let base = At { depth: 0, ..at };
         let renewed =
             self.flow.assigned(base.place).any(|(of, assign)| *of == file && is_inside(model, assign.block, *outermost));
@@ -231,10 +263,30 @@ impl<'p> Check<'_, 'p> {
         }
     }
 
-    /// Whether a block lies in a loop of loops that trains.
+    /// Whether a block lies in a loop of loops that trains, or in one of a great many steps.
     fn is_used_in_training(&self, file: FileId, block: BlockId) -> bool {
         let loops: Vec<BlockId> = loops_around(self.flow.models.of(file), block).collect();
-        loops.len() > 1 && loops.last().is_some_and(|outermost| self.trains_in(file, *outermost))
+        let Some(outermost) = loops.last() else { return false };
+        (loops.len() > 1 || self.is_of_many_steps(file, *outermost)) && self.trains_in(file, *outermost)
+    }
+
+    /// `for step in range(1_000_000)`, `for step in itertools.count()`: a training without epochs.
+    fn is_of_many_steps(&self, file: FileId, round: BlockId) -> bool {
+        let block = self.flow.models.of(file).block(round);
+        let BlockKind::For(each) = block.kind else { return false };
+        let over = match &*each.iter {
+            Expr::Call(call) if matches!(last_name(&call.func), Some("enumerate" | "tqdm")) => call.arguments.args.first(),
+            other => Some(other),
+        };
+        let Some(Expr::Call(call)) = over else { return false };
+        match last_name(&call.func) {
+            Some("range" | "trange") => {
+                let last = call.arguments.args.get(1).or_else(|| call.arguments.args.first());
+                last.and_then(|last| self.number(file, block.scope, last)).is_some_and(|steps| steps >= MANY_STEPS)
+            }
+            Some("count" | "cycle") => true,
+            _ => false,
+        }
     }
 
     /// Whether a loop trains by another loop inside of it, here or in a function that it calls.

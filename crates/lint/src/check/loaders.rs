@@ -236,13 +236,22 @@ impl<'p> Check<'_, 'p> {
         })
     }
 
+    /// The same, and for a `*rest` what each of its elements is.
+    pub(super) fn all_given_to(&self, at: At<'p>) -> Vec<(FileId, ScopeId, &'p Expr)> {
+        self.given_by_callers(at, 1)
+    }
+
     /// What the callers of a function give for a parameter.
     pub fn given_to(&self, at: At<'p>) -> Vec<(FileId, ScopeId, &'p Expr)> {
+        self.given_by_callers(at, 0)
+    }
+
+    fn given_by_callers(&self, at: At<'p>, depth: u32) -> Vec<(FileId, ScopeId, &'p Expr)> {
         let Place::Variable(file, owner, name) = at.place else { return Vec::new() };
         let callers = self.callers(file, owner).into_iter();
         let given = callers.flat_map(|(from, call)| {
             let all = self.flow.given(from, &call, file, owner).into_iter();
-            all.filter(|one| one.parameter == name && one.depth == 0).map(move |one| (from, call.scope, one.value))
+            all.filter(|one| one.parameter == name && one.depth <= depth).map(move |one| (from, call.scope, one.value))
         });
         given.collect()
     }

@@ -6,9 +6,13 @@ use crate::model::{BlockId, Bound, Expr, ExprCall, Operator, ScopeId};
 use crate::program::FileId;
 
 /// Variables and calls that are followed for one value.
-const MAX_DEPTH: usize = 12;
+const MAX_DEPTH: usize = 24;
+/// Expressions that are looked at for one value: functions that call one another in many places would be followed for minutes.
+const MAX_LOOKS: usize = 300;
 /// Callers of a function that are asked what they give.
 const MAX_CALLERS: usize = 8;
+/// `return`s of a function that are looked at.
+const MAX_RESULTS: usize = 8;
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,12 +53,16 @@ impl<'p> Check<'_, 'p> {
         if self.autograd.carries(file, scope, block, expr) {
             Value::Tensor
         } else {
+            self.looks_left.set(MAX_LOOKS);
             self.value_within(file, scope, expr, MAX_DEPTH)
         }
     }
 
     fn value_within(&self, file: FileId, scope: ScopeId, expr: &'p Expr, left: usize) -> Value {
-        let Some(left) = left.checked_sub(1) else { return Value::Unknown };
+        let (Some(left), Some(looks)) = (left.checked_sub(1), self.looks_left.get().checked_sub(1)) else {
+            return Value::Unknown;
+        };
+        self.looks_left.set(looks);
         let of = |expr: &'p Expr| self.value_within(file, scope, expr, left);
         match expr {
             Expr::NumberLiteral(_)
@@ -110,7 +118,7 @@ impl<'p> Check<'_, 'p> {
                 });
             }
             // What a parameter is, its callers tell.
-            let given = if self.autograd.is_taken_off(at.place) { Vec::new() } else { self.given_to(at) };
+            let given = if self.autograd.is_taken_off(at.place) { Vec::new() } else { self.all_given_to(at) };
             for (file, scope, value) in given.into_iter().take(MAX_CALLERS) {
                 values.push(self.value_within(file, scope, value, left / 2));
             }
@@ -165,7 +173,27 @@ impl<'p> Check<'_, 'p> {
                 },
             };
         }
-        Value::Unknown
+        self.returned_value(file, scope, call, left)
+    }
+
+    /// What a function of the program gives.
+    fn returned_value(&self, file: FileId, scope: ScopeId, call: &'p ExprCall, left: usize) -> Value {
+        let Some((of, function)) = self.flow.callee(file, scope, &call.func) else { return Value::Unknown };
+        if self.flow.models.class(file, scope, &call.func).is_some() {
+            return Value::Unknown;
+        }
+        let results = self.flow.models.of(of).returned(function).take(MAX_RESULTS);
+        Value::of_several(results.map(|result| {
+            let of = |part: &'p Expr| self.value_within(of, result.scope, part, left / 2);
+            // A part of several things is only known where all are the same.
+            let parts: Vec<Value> = match result.value {
+                Expr::Tuple(each) => each.elts.iter().map(of).collect(),
+                Expr::List(each) => each.elts.iter().map(of).collect(),
+                Expr::Dict(each) => each.items.iter().map(|item| of(&item.value)).collect(),
+                value => vec![of(value)],
+            };
+            if parts.iter().all(|part| part.is_data()) { Value::of_several(parts.into_iter()) } else { Value::Unknown }
+        }))
     }
 
     fn is_model(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> bool {

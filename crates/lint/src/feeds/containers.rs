@@ -158,6 +158,16 @@ impl<'f, 'p> Containers<'f, 'p> {
     }
 
     fn loses_nothing(&self, file: FileId, scope: ScopeId, container: &'p Expr, kinds: &[Loss]) -> bool {
+        self.losses_of(file, scope, container, kinds).is_empty()
+    }
+
+    /// Where elements are taken out of a container, or another is put in its place, anywhere but where it is made.
+    #[must_use]
+    pub fn emptied_at(&self, file: FileId, scope: ScopeId, container: &'p Expr) -> Vec<(FileId, ScopeId, BlockId)> {
+        self.losses_of(file, scope, container, &[Loss::All, Loss::Some])
+    }
+
+    fn losses_of(&self, file: FileId, scope: ScopeId, container: &'p Expr, kinds: &[Loss]) -> Vec<(FileId, ScopeId, BlockId)> {
         let mut seeds = self.flow.places(file, scope, container);
         // What an attribute of somebody's is told to do may be meant for this one.
         let by_name: Vec<At<'p>> = seeds
@@ -171,12 +181,13 @@ impl<'f, 'p> Containers<'f, 'p> {
         // Who empties the container around it empties it.
         let all = seeds.iter().flat_map(|seed| (0..=seed.depth).map(|depth| At { depth, ..*seed }));
         let all: HashSet<At<'p>> = all.collect();
-        all.iter().all(|place| {
+        let found = all.iter().flat_map(|place| {
             let losses =
                 at(&self.ops().losses, *place).filter(|op| kinds.contains(&op.what)).map(|op| (op.file, op.scope, op.block));
             let others = at(&self.ops().assigned, *place).map(|op| (op.file, op.scope, op.block));
-            losses.chain(others).all(|(file, scope, block)| self.is_where_it_is_made(file, scope, block, *place))
-        })
+            losses.chain(others).filter(|(file, scope, block)| !self.is_where_it_is_made(*file, *scope, *block, *place))
+        });
+        found.collect()
     }
 
     /// In a constructor, at the level of a module or class, or before the loops of the function whose local it is.

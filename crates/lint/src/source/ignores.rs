@@ -13,8 +13,8 @@ const IGNORE: &str = "ignore";
 pub struct Ignores {
     /// Lines (from 1) and what is ignored there; nothing named: everything.
     lines: Vec<(usize, Vec<String>)>,
-    /// The whole file: `# lowtide: ignore-file[LT103]` anywhere in it.
-    whole: Vec<Vec<String>>,
+    /// The whole file: `# lowtide: ignore-file[LT103]` anywhere in it; the line of the comment.
+    whole: Vec<(usize, Vec<String>)>,
 }
 
 impl Ignores {
@@ -34,11 +34,11 @@ impl Ignores {
             let Some(said) = said.filter(|rest| !rest.starts_with(char::is_alphanumeric)) else { continue };
             let (whole, said) = said.strip_prefix("-file").map_or((false, said), |rest| (true, rest));
             let ids = ids(said);
+            let line = source.place(token.start()).line;
             if whole {
-                ignores.whole.push(ids);
+                ignores.whole.push((line, ids));
                 continue;
             }
-            let line = source.place(token.start()).line;
             let alone = source.line_text(token.start()).starts_with('#');
             ignores.lines.push((line + usize::from(alone), ids));
         }
@@ -52,11 +52,27 @@ impl Ignores {
             return false;
         }
         // As on the command line: an id, its beginning or a name.
-        let begins = |one: &str| one.len() >= 3 && id.get(..one.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(one));
-        let meant = |ids: &[String]| ids.is_empty() || ids.iter().any(|one| begins(one) || one == name);
+        let meant = |ids: &[String]| ids.is_empty() || ids.iter().any(|one| means(one, id, name));
         let line = source.place(offset).line;
-        self.whole.iter().any(|ids| meant(ids)) || self.lines.iter().any(|(at, ids)| *at == line && meant(ids))
+        self.whole.iter().any(|(_, ids)| meant(ids)) || self.lines.iter().any(|(at, ids)| *at == line && meant(ids))
     }
+}
+
+impl Ignores {
+    /// What is named in the comments, and the line (from 1) that it is said of.
+    pub fn named(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.lines.iter().chain(&self.whole).flat_map(|(line, ids)| ids.iter().map(|id| (*line, id.as_str())))
+    }
+
+    /// Whether a name in such a comment means a rule: its id, the beginning of it (`LT` and a digit at least), or its name.
+    #[must_use]
+    pub fn means(one: &str, id: &str, name: &str) -> bool {
+        means(one, id, name)
+    }
+}
+
+fn means(one: &str, id: &str, name: &str) -> bool {
+    one.len() >= 3 && id.get(..one.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(one)) || one == name
 }
 
 /// What stands in brackets, separated by commas; nothing where there are none.

@@ -3,6 +3,7 @@
 //! A file that cannot be read as Python is refused with one line that says where and why. Everything that could make a
 //! hostile file expensive (size, nesting, encodings that do not end) is refused before the parser sees it.
 
+mod cell_lines;
 mod decode;
 mod error;
 mod ignores;
@@ -16,6 +17,7 @@ use ruff_python_ast::{ModModule, PySourceType};
 use ruff_source_file::LineIndex;
 use ruff_text_size::{TextRange, TextSize};
 
+pub use cell_lines::line_of;
 pub use decode::{Written, decode, decode_as_written};
 pub use error::{Place, SourceError};
 pub use ignores::Ignores;

@@ -93,6 +93,7 @@ pub fn check(args: &Args) -> Result<u8, Failure> {
         checked.findings.extend(lowtide_causes::check_scripts(&*input.files, &input.tree.scripts));
     }
     checked.errors.iter().for_each(|error| say(&error.to_string()));
+    checked.unknown.iter().for_each(|unknown| say(unknown));
     let files = input.tree.files.len();
     let mut report = report(&checked, files, &rules);
     if let Some(recording) = &args.run {
@@ -101,6 +102,10 @@ pub fn check(args: &Args) -> Result<u8, Failure> {
         report.summary += &format!("; {grew} of them grew in {}", recording.display());
     }
     let fails = args.fail_on.clone().unwrap_or_else(FailOn::source).found_in(&report);
+    if matches!(&output.destination, Destination::Console(format) | Destination::File(_, format) if matches!(format, Format::Sarif | Format::Github))
+    {
+        point_into_files(&mut report, &*input.files);
+    }
     output.prepare(&mut report, &mut Curve::default());
     show(&report, &output, &*input.files)?;
     let nothing_read = files > 0 && checked.errors.len() == files;
@@ -210,6 +215,22 @@ fn sureness(confidence: Confidence) -> f64 {
         Confidence::High => 0.9,
         Confidence::Medium => 0.7,
         Confidence::Low => 0.3,
+    }
+}
+
+/// Lines of cells as lines of the notebook's file, which is what code hosts show; the cell's own are said beside.
+fn point_into_files(report: &mut Report, files: &dyn Files) {
+    for finding in &mut report.findings {
+        let Some(site) = finding.site.as_mut().filter(|site| site.file.ends_with(".ipynb")) else { continue };
+        let cell = finding.text.strip_prefix("cell ").and_then(|rest| rest.split_once(": "));
+        let Some((cell, rest)) = cell.and_then(|(cell, rest)| Some((cell.parse::<usize>().ok()?, rest))) else { continue };
+        let Ok(bytes) = files.read(Path::new(&site.file)) else { continue };
+        let line = lowtide_lint::source::line_of(&bytes, cell, usize::try_from(site.line).unwrap_or(usize::MAX));
+        if let Some(line) = line.and_then(|line| u32::try_from(line).ok()) {
+            finding.text = format!("cell {cell}, line {}: {rest}", site.line);
+            site.line = line;
+            site.column = None;
+        }
     }
 }
 
