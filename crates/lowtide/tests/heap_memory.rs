@@ -9,7 +9,8 @@ const PROGRAM: &str = "
 import mmap, sys
 own = mmap.mmap(-1, 32 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 own.write(b'x' * (32 << 20))
-kept = [bytes(100_000) for _ in range(200)]
+# Written, since pages of zeros that nobody touches need not be there.
+kept = [b'x' * size for size in [100_000] * 200]
 print('ready', flush=True)
 sys.stdin.read()
 ";

@@ -182,13 +182,41 @@ pub struct Models<'p> {
     /// The program.
     pub program: &'p Program,
     models: Vec<Model<'p>>,
+    /// For each file those that `from module import *` brings names of, over as many files as there are, in the order that they are
+    /// asked for a name. Where packages do it in circles, following it for each name anew is following ever more ways.
+    starred: Vec<Vec<FileId>>,
 }
 
 impl<'p> Models<'p> {
     /// Reads the trees of all files.
     #[must_use]
     pub fn new(program: &'p Program) -> Self {
-        Self { program, models: program.sources.iter().map(Model::new).collect() }
+        let mut models = Self { program, models: program.sources.iter().map(Model::new).collect(), starred: Vec::new() };
+        let direct: Vec<Vec<FileId>> = models.iter().map(|(file, model)| models.stars(file, model)).collect();
+        let all = models.iter().map(|(file, _)| {
+            let (mut order, mut open) = (Vec::new(), vec![file]);
+            let mut met: HashSet<FileId> = std::iter::once(file).collect();
+            while let Some(next) = open.pop() {
+                if next != file {
+                    order.push(next);
+                }
+                open.extend(direct[next.0 as usize].iter().copied().filter(|to| met.insert(*to)));
+            }
+            order
+        });
+        models.starred = all.collect();
+        models
+    }
+
+    /// The files that a file imports everything from, the last one last.
+    fn stars(&self, file: FileId, model: &Model<'p>) -> Vec<FileId> {
+        let stars = model.scope(ScopeId::MODULE).bindings("*").iter().filter_map(|binding| {
+            let BindingKind::Import { path, level } = &binding.kind else { return None };
+            let path = format!("{}{path}", ".".repeat(*level as usize));
+            let (to, left) = self.import(file, path.strip_suffix(".*").or_else(|| path.strip_suffix('*'))?)?;
+            left.is_empty().then_some(to)
+        });
+        stars.collect()
     }
 
     /// The model of a file.
@@ -262,12 +290,10 @@ impl<'p> Models<'p> {
 
     /// What a name means that only `from module import *` can have bound.
     fn starred(&self, file: FileId, parts: &[&str], hops: usize) -> Option<(FileId, ScopeId, &'p str)> {
-        self.of(file).scope(ScopeId::MODULE).bindings("*").iter().rev().find_map(|binding| {
-            let BindingKind::Import { path, level } = &binding.kind else { return None };
-            let path = format!("{}{path}", ".".repeat(*level as usize));
-            let (to, left) = self.import(file, path.strip_suffix(".*").or_else(|| path.strip_suffix('*'))?)?;
-            if left.is_empty() { self.named_within(to, ScopeId::MODULE, parts, hops) } else { None }
-        })
+        let first = parts.first()?;
+        let binds = |to: &&FileId| self.of(**to).owner(ScopeId::MODULE, first).is_some();
+        let files = self.starred[file.0 as usize].iter().filter(binds);
+        files.copied().find_map(|to| self.named_within(to, ScopeId::MODULE, parts, hops))
     }
 
     /// The class that an expression names.

@@ -117,3 +117,19 @@ fn what_a_file_hands_on_is_followed_when_it_is_asked_for() {
     let looped = [("/p/a.py", "from b import *\nclass A(X): pass\n"), ("/p/b.py", "from a import *\nclass B(X): pass\n")];
     assert_eq!(read_within(&looped, "/p/a.py", usize::MAX).len(), 2, "a circle ends");
 }
+
+#[test]
+fn modules_that_import_all_of_one_another_are_asked_once_each() {
+    // Following every way from each would be 11 to the power of the hops: this test would not end.
+    let names: Vec<String> = (0..12).map(|number| format!("/p/m{number}.py")).collect();
+    let all: String = (0..12).map(|number| format!("from m{number} import *\n")).collect();
+    let mut texts = vec![format!("{all}nowhere()\nthing()\n"); 12];
+    texts[7].push_str("def thing(): pass\n");
+    let files: Vec<(&str, &str)> = names.iter().map(String::as_str).zip(texts.iter().map(String::as_str)).collect();
+    let program = program(&files, "/p/m0.py");
+    let models = Models::new(&program);
+    let (first, last) = (program.by_path(Path::new("/p/m0.py")).unwrap(), program.by_path(Path::new("/p/m7.py")).unwrap());
+    let named = |name: &str| models.named(first, ScopeId::MODULE, &[name]);
+    assert_eq!(named("nowhere"), None);
+    assert_eq!(named("thing"), Some((last, ScopeId::MODULE, "thing")));
+}
