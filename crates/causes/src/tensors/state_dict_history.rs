@@ -5,8 +5,7 @@ use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::check::{Check, Hit, Put, loops_around};
 use lowtide_lint::flow::{At, Place};
-use lowtide_lint::model::{BlockKind, Expr, Number, ScopeId};
-use lowtide_lint::program::FileId;
+use lowtide_lint::model::{BlockKind, Expr, Model, Number, Ranged};
 
 /// The page.
 pub(crate) const CAUSE: Cause = Cause {
@@ -50,15 +49,16 @@ fn rule(check: &Check) -> Vec<Hit> {
             let round = loops_around(model, put.block).find(|round| !is_short(model.block(*round).kind));
             let in_loop = round.is_some_and(|round| {
                 check.is_steady(file, put.scope, owner, Some(round))
-                    // What a function gives is the state of one and the same model where the round trains it.
-                    && (!is_function(check, file, put.scope, owner) || check.trains_in(file, round))
+                    // A copy of a whole model, and what a function gives, are one and the same model's where the round trains it: else
+                    // layers are put together from copies of one.
+                    && (is_asked_for_its_state(model, owner) || check.trains_in(file, round))
                     && check.containers.outlives(file, put.scope, round, put.container)
                     && check.containers.bound(file, put.scope, put.block, put.container, put.key).is_none()
                     && check.containers.is_never_emptied(file, put.scope, put.container)
             });
             let by_call = || {
                 round.is_none()
-                    && !is_function(check, file, put.scope, owner)
+                    && is_asked_for_its_state(model, owner)
                     && (check.is_kept_for_good(file, put.scope, put.block, put.container, put.key)
                         || is_kept_by_epochs(check, put))
                     && check.is_steady(file, put.scope, owner, None)
@@ -89,11 +89,9 @@ fn are_handed<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
         && check.containers.is_never_emptied(put.file, put.scope, put.container)
 }
 
-/// Whether what stands for the model is the function of the program that gives its state.
-fn is_function<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, owner: &'p Expr) -> bool {
-    check.flow.callee(file, scope, owner).is_some_and(|(of, function)| {
-        check.flow.models.of(of).scope(function).name() != "__init__" && !check.autograd.calls_model(file, scope, owner)
-    })
+/// `net.state_dict()`, and not a copy of all of it or a function of the program that gives one.
+fn is_asked_for_its_state(model: &Model, owner: &Expr) -> bool {
+    model.source.text().get(usize::from(owner.end())..).is_some_and(|rest| rest.starts_with(".state_dict"))
 }
 
 /// Whether each epoch of a training adds one: that is once in a while, and a state is large.
