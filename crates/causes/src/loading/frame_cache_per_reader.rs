@@ -3,7 +3,7 @@
 use crate::{Cause, Fix, Language, Live, Role, Severity};
 use lowtide_lint::check::{Check, Confidence, Hit};
 use lowtide_lint::feeds::cache_limit;
-use lowtide_lint::model::{BlockKind, Bound as How, Call, Decorator, Expr, Ranged, ScopeId};
+use lowtide_lint::model::{BlockKind, Bound as How, Call, Decorator, Expr, ExprCall, Ranged, ScopeId};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -141,29 +141,33 @@ fn is_attribute_or_global<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeI
 
 /// The same of videos alone.
 pub(super) fn is_video_reader<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: &'p Expr) -> bool {
-    match value {
-        Expr::Call(call) => is_video_call(check, file, scope, call),
-        Expr::Name(_) => check
-            .values(file, scope, value)
-            .into_iter()
-            .any(|(file, scope, value)| matches!(value, Expr::Call(call) if is_video_call(check, file, scope, call))),
-        _ => false,
-    }
+    is_made_by(check, file, scope, value, &|file, scope, call| is_video_call(check, file, scope, call))
 }
 
 /// Whether a value is a reader that is made here, or a local that was given one.
 pub(super) fn is_reader<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, value: &'p Expr) -> bool {
+    is_made_by(check, file, scope, value, &|file, scope, call| is_reader_call(check, file, scope, call))
+}
+
+/// Whether such a call gives a value, here or to the local that it is.
+fn is_made_by<'p>(
+    check: &Check<'_, 'p>,
+    file: FileId,
+    scope: ScopeId,
+    value: &'p Expr,
+    is_such: &dyn Fn(FileId, ScopeId, &'p ExprCall) -> bool,
+) -> bool {
     match value {
-        Expr::Call(call) => is_reader_call(check, file, scope, call),
-        Expr::Name(_) => check
-            .values(file, scope, value)
-            .into_iter()
-            .any(|(file, scope, value)| matches!(value, Expr::Call(call) if is_reader_call(check, file, scope, call))),
+        Expr::Call(call) => is_such(file, scope, call),
+        Expr::Name(_) => {
+            let mut values = check.values(file, scope, value).into_iter();
+            values.any(|(file, scope, value)| matches!(value, Expr::Call(call) if is_such(file, scope, call)))
+        }
         _ => false,
     }
 }
 
-fn is_reader_call(check: &Check, file: FileId, scope: ScopeId, call: &lowtide_lint::model::ExprCall) -> bool {
+fn is_reader_call(check: &Check, file: FileId, scope: ScopeId, call: &ExprCall) -> bool {
     let Some(last) = lowtide_lint::ask::last_name(&call.func) else { return false };
     let others = WITH_BUFFERS.iter().chain(WRAPPERS).any(|name| name.rsplit('.').next() == Some(last));
     let name = || check.flow.models.of(file).full_name(scope, &call.func);
@@ -181,7 +185,7 @@ fn is_reader_call(check: &Check, file: FileId, scope: ScopeId, call: &lowtide_li
     is_video_call(check, file, scope, call)
 }
 
-fn is_video_call(check: &Check, file: FileId, scope: ScopeId, call: &lowtide_lint::model::ExprCall) -> bool {
+fn is_video_call(check: &Check, file: FileId, scope: ScopeId, call: &ExprCall) -> bool {
     let Some(last) = lowtide_lint::ask::last_name(&call.func) else { return false };
     if !READERS.contains(&last) && last != "open" {
         return false;

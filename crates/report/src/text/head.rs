@@ -160,9 +160,7 @@ fn line(page: &mut Page, leak: &Finding) {
         return;
     }
     if let Some(site) = &leak.site {
-        let file = site.file.rsplit('/').next().unwrap_or(&site.file);
-        let cause = leak.cause.as_ref().map_or(String::new(), |cause| format!("   {cause}"));
-        page.labelled("line", &format!("{file}:{}   {}{cause}", site.line, cut(site.text.trim(), 120)));
+        page.labelled("line", &words::line(site, leak.cause.as_ref()));
     }
     if let Some(others) = words::other_lines(&leak.sites) {
         page.labelled("", &others);
@@ -179,15 +177,8 @@ fn line(page: &mut Page, leak: &Finding) {
 /// `Trainer.scores (list), 20 % of the growth: train.py:33   self.scores.append(s)   LT201`.
 fn beside_it(other: &Beside) -> String {
     let holder = &other.holder;
-    let mut text = format!("{} ({}), {} of the growth", cut(&holder.name, 80), holder.kind, words::percent(holder.explains));
-    if let Some(site) = &other.site {
-        let file = site.file.rsplit('/').next().unwrap_or(&site.file);
-        text.push_str(&format!(": {file}:{}   {}", site.line, cut(site.text.trim(), 120)));
-    }
-    if let Some(cause) = &other.cause {
-        text.push_str(&format!("   {cause}"));
-    }
-    text
+    let line = other.site.as_ref().map_or(String::new(), |site| format!(": {}", words::line(site, other.cause.as_ref())));
+    format!("{} ({}), {} of the growth{line}", cut(&holder.name, 80), holder.kind, words::percent(holder.explains))
 }
 
 /// `trainer, rank 3, pid 4242 (python train.py), in training`.

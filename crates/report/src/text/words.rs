@@ -1,5 +1,6 @@
 //! Numbers in the units that people think in.
 
+use super::page::cut;
 use lowtide_model::{Bytes, Growth, Kind, ObjectGrown, Rate, Seconds, Site};
 
 /// The span of time that rates are told in.
@@ -98,9 +99,19 @@ pub fn pieces(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
+/// `train.py:88`, without the folders.
+fn place(site: &Site) -> String {
+    format!("{}:{}", site.file.rsplit('/').next().unwrap_or(&site.file), site.line)
+}
+
+/// `train.py:88   self.outputs.append(out)   LT103`.
+pub fn line(site: &Site, cause: Option<&String>) -> String {
+    let cause = cause.map_or(String::new(), |cause| format!("   {cause}"));
+    format!("{}   {}{cause}", place(site), cut(site.text.trim(), 120))
+}
+
 /// `and 1 more line: train.py:88`, `and 2 more lines: train.py:88, eval.py:12`.
 pub fn other_lines(sites: &[Site]) -> Option<String> {
-    let place = |site: &Site| format!("{}:{}", site.file.rsplit('/').next().unwrap_or(&site.file), site.line);
     let places: Vec<String> = sites.iter().map(place).collect();
     let count = pieces(sites.len() as u64, "more line", "more lines");
     (!sites.is_empty()).then(|| format!("and {count}: {}", places.join(", ")))
