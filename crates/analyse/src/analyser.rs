@@ -54,6 +54,8 @@ struct Checkpoint {
 
 /// Bytes that a process gave back at our request from which on its series are cut: less is lost in what allocators drift by.
 const TRIMMED: u64 = 256 * 1024;
+/// Processes outside that are named in a report.
+const MOST_STRANGERS: usize = 2;
 /// The most warnings that are kept.
 const MOST_NOTES: usize = 64;
 
@@ -157,6 +159,28 @@ impl Analyser {
         (self.report_on(&assessment), suspicion(self, &assessment))
     }
 
+    /// What is said of processes outside that grew: of those that are still there first, and of the largest. On a busy machine
+    /// somebody always grows.
+    fn strangers(&self) -> Vec<String> {
+        let stands = |id: &ProcId| {
+            let track = self.store.tracks.get(id);
+            (track.is_some_and(|track| track.counts(self.last_s)), track.map_or(0.0, crate::series::Track::peak))
+        };
+        let mut all: Vec<_> = self.suspects.iter().filter(|(id, _)| !self.store.linked.contains_key(id)).collect();
+        all.sort_by(|(a, _), (b, _)| {
+            let ((a_lives, a_peak), (b_lives, b_peak)) = (stands(a), stands(b));
+            b_lives.cmp(&a_lives).then(b_peak.total_cmp(&a_peak))
+        });
+        let more = all.len().saturating_sub(MOST_STRANGERS);
+        let mut said: Vec<String> = all.into_iter().take(MOST_STRANGERS).map(|(_, text)| text.clone()).collect();
+        match more {
+            0 => {}
+            1 => said.push("one more process outside of the watched tree grew".to_owned()),
+            more => said.push(format!("{more} more processes outside of the watched tree grew")),
+        }
+        said
+    }
+
     fn report_on(&self, assessment: &Assessment) -> Report {
         let mut findings = explain::findings(self, assessment);
         let detectable = self.detectable(assessment);
@@ -171,8 +195,7 @@ impl Analyser {
         let mut warnings = self.warnings.clone();
         if assessment.growing().is_empty() {
             // Only where the tree does not explain it is it worth a look what grows beside it.
-            warnings
-                .extend(self.suspects.iter().filter(|(id, _)| !self.store.linked.contains_key(id)).map(|(_, text)| text.clone()));
+            warnings.extend(self.strangers());
         }
         warnings.extend(self.marks.warnings());
         if self.store.forgotten > 0 {

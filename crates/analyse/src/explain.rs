@@ -41,11 +41,11 @@ pub fn host_verdict(run: &Analyser, assessment: &Assessment) -> Verdict {
     if told { Verdict::NoLeak } else { Verdict::Undecided }
 }
 
-/// Growth that cannot be more than likely, whatever its shape: file pages may be in it, or other people's memory, or it is of
-/// something that its source limits.
+/// Growth that cannot be more than likely, whatever its shape: file pages may be in it, or other people's memory, or looks
+/// show that it may have an end.
 fn weak(run: &Analyser, series: &Series) -> bool {
     let others = run.signal() != Signal::AnonShmem || series.role.is_none() && series.kind == Kind::Shmem;
-    others || looks::is_limited(run, series)
+    others || looks::may_end(run, series)
 }
 
 /// All findings about memory, the one that matters most first.

@@ -28,7 +28,7 @@ pub fn weigh(run: &Analyser, assessment: &Assessment) -> Vec<Hypothesis> {
     let mut all = vec![first, workers(run, assessment), spikes(assessment)];
     all.extend([copies(run, assessment), processes(run, assessment), outside(run, assessment)].into_iter().flatten());
     all.extend(gpu::hypothesis(&assessment.gpus));
-    name_who_fills_up(run, assessment, &mut all);
+    name_who_may_end(run, assessment, &mut all);
     // An undecided report must say what it is undecided about.
     if assessment.growing().is_empty()
         && all.iter().all(|h| h.state != HypothesisState::Open)
@@ -42,13 +42,15 @@ pub fn weigh(run: &Analyser, assessment: &Assessment) -> Vec<Hypothesis> {
     all
 }
 
-/// Growth that is held back since its source limits it is told with its holder.
-fn name_who_fills_up(run: &Analyser, assessment: &Assessment, all: &mut [Hypothesis]) {
-    let of_it = assessment.series.iter().find(|s| s.judged.outcome == Outcome::Unclear && s.judged.doubt == looks::FILLS);
-    let Some(who) = of_it.and_then(|series| looks::who_fills_up(run, series)) else { return };
-    for open in all.iter_mut().filter(|hypothesis| hypothesis.evidence == looks::FILLS) {
-        open.evidence.clone_from(&who);
-        "watch on: it must stop growing where it is full".clone_into(&mut open.action);
+/// Growth that is held back for what looks show is told with its holder.
+fn name_who_may_end(run: &Analyser, assessment: &Assessment, all: &mut [Hypothesis]) {
+    for doubt in [looks::FILLS, looks::UNREACHABLE] {
+        let of_it = assessment.series.iter().find(|s| s.judged.outcome == Outcome::Unclear && s.judged.doubt == doubt);
+        let Some((who, action)) = of_it.and_then(|series| looks::who_may_end(run, series)) else { continue };
+        for open in all.iter_mut().filter(|hypothesis| hypothesis.evidence == doubt) {
+            open.evidence.clone_from(&who);
+            action.clone_into(&mut open.action);
+        }
     }
 }
 

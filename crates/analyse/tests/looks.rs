@@ -4,8 +4,8 @@ mod common;
 
 use lowtide_analyse::Analyser;
 use lowtide_model::{
-    Event, ExitStatus, Finding, Grown, HolderGrown, HypothesisState, Kind, Look, Note, NoteKind, ObjectGrown, PartGrown, ProcId,
-    ProcSample, Process, Report, Role, RunEnd, Site, Sort, Tick, Verdict,
+    Event, ExitStatus, Finding, Grown, HolderGrown, HypothesisState, InnerFacts, Kind, Look, Mark, MarkKind, Note, NoteKind,
+    ObjectGrown, PartGrown, ProcId, ProcSample, Process, Report, Role, RunEnd, Site, Sort, Tick, Verdict,
 };
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -202,6 +202,17 @@ fn run(rate: f64, holders: Vec<HolderGrown>, native: f64) -> Report {
 
 /// The same for so many seconds.
 fn run_for(seconds: u32, rate: f64, holders: Vec<HolderGrown>, native: f64) -> Report {
+    run_with(seconds, rate, holders, native, |_| None)
+}
+
+/// The same, where marks come with these facts.
+fn run_with(
+    seconds: u32,
+    rate: f64,
+    holders: Vec<HolderGrown>,
+    native: f64,
+    facts: impl Fn(u32) -> Option<InnerFacts>,
+) -> Report {
     let mut analyser = Analyser::new();
     common::start(-100.0).iter().for_each(|event| analyser.push(event));
     let look = |t_s, grown| Event::Look(look(t_s, 0, grown));
@@ -216,6 +227,10 @@ fn run_for(seconds: u32, rate: f64, holders: Vec<HolderGrown>, native: f64) -> R
             let native = (native * total as f64) as i64;
             let parts = vec![part("numpy arrays", Sort::Held, total - native), part("native heap", Sort::Native, native)];
             analyser.push(&look(t_s, Some(Grown { seconds: APART_S, total, parts, holders: holders.clone() })));
+        }
+        if let Some(facts) = facts(t) {
+            let what = MarkKind::Step;
+            analyser.push(&Event::Mark(Mark { t_s, id: ProcId(0), what, steps: u64::from(t) + 1, facts: Some(facts) }));
         }
         let anon = (100.0 + rate * t_s) * MIB + f64::from(t % 3) * 4096.0;
         let sample = ProcSample { anon: anon as u64, ..ProcSample::empty(ProcId(0)) };
@@ -312,6 +327,25 @@ fn what_its_source_limits_may_still_be_filling_up() {
     assert!(report.leak().is_none() && report.more_seconds_needed > 0.0);
     let open = &report.hypotheses[0];
     assert!(open.state == HypothesisState::Open && open.evidence.contains("boxes grew by 15 MiB"), "{open:?}");
+}
+
+#[test]
+fn what_no_name_leads_to_may_wait_for_the_collector() {
+    let lost = || HolderGrown { unreachable: true, site: None, ..holder("contexts", 15.0) };
+    let facts = |enabled, collections: fn(u32) -> u32| {
+        move |t| Some(InnerFacts { gc_enabled: Some(enabled), gc_full: Some(collections(t)), ..InnerFacts::default() })
+    };
+    let run = |holders, facts: &dyn Fn(u32) -> Option<InnerFacts>| run_with(90, 1.0, holders, 0.0, facts);
+    let waits = run(vec![lost()], &|_| None);
+    assert_eq!(waits.verdict, Verdict::Undecided);
+    let open = &waits.hypotheses[0];
+    assert!(open.state == HypothesisState::Open && open.evidence.contains("a full collection may free it"), "{open:?}");
+    assert_eq!(run(vec![lost()], &facts(true, |_| 3)).verdict, Verdict::Undecided, "none came");
+    assert_eq!(run(vec![lost()], &facts(true, |t| t / 60)).verdict, Verdict::Undecided, "one may free the last link alone");
+    assert_eq!(run(vec![lost()], &facts(true, |t| t / 20)).verdict, Verdict::Leak, "some came, and nothing went");
+    assert_eq!(run(vec![lost()], &facts(false, |_| 3)).verdict, Verdict::Leak, "the collector is off");
+    assert_eq!(run(vec![lost(), holder("scores", 6.0)], &|_| None).verdict, Verdict::Leak, "another one explains as much");
+    assert_eq!(run_for(400, 1.0, vec![lost()], 0.0).verdict, Verdict::LikelyLeak, "nothing came for minutes");
 }
 
 #[test]

@@ -123,6 +123,8 @@ pub enum RootKind {
     Cache,
     /// Nothing: it waits for the collector.
     Garbage,
+    /// Native code alone: no name leads to it. The owner is its own type.
+    Native,
 }
 
 impl Live {

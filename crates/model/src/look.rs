@@ -203,6 +203,9 @@ pub struct HolderGrown {
     /// The source keeps it from growing for ever.
     #[serde(default)]
     pub bounded: bool,
+    /// No name of the program leads to it: nothing refers to it but itself, or only native code does. A full collection may free it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unreachable: bool,
     /// Why it grows, or why no line is told; one sentence, empty where nothing is known.
     #[serde(default)]
     pub why: String,

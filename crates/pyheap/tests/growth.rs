@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Target, pythons};
-use lowtide_pyheap::{Census, Python};
+use lowtide_pyheap::{Census, Place, Python};
 
 #[test]
 fn growth_leads_to_the_names_that_hold_it() {
@@ -29,6 +29,9 @@ fn growth_leads_to_the_names_that_hold_it() {
         assert!(is_named("remember: _lru_cache_wrapper remember() -> <cache>: dict Some((600, 900))"), "{at}");
         assert!(is_named("-> whole: tuple"), "{at}");
         assert!(is_named("nothing (a cycle that waits for the garbage collector)"), "{at}");
+        let lost = growth.holders.iter().find(|holder| holder.kind == "__main__.Lost").expect(&at);
+        assert_eq!((lost.count, lost.path.root == Place::Native), (Some(300), true), "{at}");
+        assert!(lost.bytes > 300 * 1000, "{at}");
         let filed = growth.holders.iter().find(|holder| holder.path.to_string().contains("-> .filed: list")).expect(&at);
         assert_eq!((filed.alike, filed.len), (12, Some((50, 75))), "one of many alike: {at}");
         assert!(filed.bytes > 300 * 1000 && !is_named("<__dict__>"), "{at}");

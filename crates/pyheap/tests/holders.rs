@@ -47,3 +47,22 @@ fn every_holder_is_named() {
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
+
+#[test]
+fn names_of_the_program_come_before_those_of_libraries_that_run() {
+    for python in pythons() {
+        let mut target = Target::start(&python, "library.py");
+        target.wait_for("done");
+        let census = target.census(1);
+        let paths: Vec<String> = census
+            .objects()
+            .ids()
+            .filter(|id| census.kind(*id).is_some_and(|kind| kind.name == "__main__.Kept"))
+            .map(|id| census.path(id).to_string())
+            .collect();
+        let at = format!("{} {}: {paths:?}", python.display(), target.said["version"]);
+        assert_eq!(paths.len(), 2, "{at}");
+        assert!(paths[0].starts_with("module __main__") && paths[0].contains("-> .optimizer: Optimizer -> .state: Kept"), "{at}");
+        assert!(paths[1].contains("work()") && paths[1].contains("-> other: Kept"), "what only a library knows is its: {at}");
+    }
+}

@@ -14,7 +14,7 @@ pub mod spread;
 mod table;
 mod trims;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use lowtide_model::{
     Answer, EpochReport, Finding, Mark, MarkKind, NodeReport, PhaseReport, ProcId, ProcSample, ProgressReport, Request, Scope,
@@ -33,6 +33,8 @@ use trims::Trims;
 const MOST: usize = 256;
 /// The fewest steps and marks that a rate per step rests on.
 const FEWEST: u64 = 4;
+/// Times of full collections that are kept.
+const COLLECTIONS: usize = 8;
 
 /// Pid and rank of a process.
 pub type Identify<'a> = &'a dyn Fn(ProcId) -> (u32, Option<u32>);
@@ -60,6 +62,8 @@ pub struct Line {
     objects: Pyramid,
     /// Full collections, and entries of torch's compile cache: at the first step, and last.
     gc_full: Option<(u32, u32)>,
+    /// When more full collections were told of than before, seconds: the last [`COLLECTIONS`] times.
+    collected_s: VecDeque<f64>,
     compiled: Option<(u32, u32)>,
     taken: u64,
     last_s: f64,
@@ -192,7 +196,14 @@ impl Line {
                 let since = |seen: Option<(u32, u32)>, now: Option<u32>| {
                     now.map(|now| (seen.map_or(now, |(first, _)| first), now)).or(seen)
                 };
+                let before = self.gc_full;
                 self.gc_full = since(self.gc_full, facts.gc_full);
+                if before.zip(self.gc_full).is_some_and(|(before, now)| now.1 > before.1) {
+                    if self.collected_s.len() == COLLECTIONS {
+                        self.collected_s.pop_front();
+                    }
+                    self.collected_s.push_back(mark.t_s);
+                }
                 self.compiled = since(self.compiled, facts.compiled);
             }
             self.gc_disabled |= facts.gc_enabled == Some(false);
@@ -330,6 +341,11 @@ impl Line {
     /// Python's collector ran no full collection since the first step, as far as it was told.
     pub fn never_collected(&self) -> bool {
         self.gc_full.is_some_and(|(first, last)| first == last)
+    }
+
+    /// At how many times between these two, seconds, full collections of Python's were told of: at most [`COLLECTIONS`].
+    pub fn collections(&self, since_s: f64, until_s: f64) -> usize {
+        self.collected_s.iter().filter(|t_s| (since_s..=until_s).contains(t_s)).count()
     }
 
     /// Entries of torch's compile cache at the first step and last.

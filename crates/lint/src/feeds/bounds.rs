@@ -6,8 +6,11 @@ use super::context::Contexts;
 use super::ops::{Loss, Op, Ops, name_of};
 use super::{Bound, Kind, Site};
 use crate::flow::{Alias, At, Flow, Place};
-use crate::model::{Block, BlockId, BlockKind, Expr, Model, Ranged, ScopeId, TextSize};
+use crate::model::{Block, BlockId, BlockKind, Call, Expr, Model, Ranged, ScopeId, TextSize};
 use crate::program::FileId;
+
+/// Calls that are followed from what empties a container up to what makes its object.
+const MADE_BY: usize = 3;
 
 /// Everything that a bound is read from.
 pub(super) struct Bounds<'f, 'p> {
@@ -109,7 +112,7 @@ impl<'p> Bounds<'_, 'p> {
             // Where it is made is no emptying.
             let function = model.function_of(op.scope);
             let all = matches!(op.what, Loss::All | Loss::Remade);
-            let in_init = function.is_some_and(|function| model.scope(function).name() == "__init__");
+            let in_init = function.is_some_and(|function| self.is_for_making(op.file, function, MADE_BY));
             let own = matches!(op.at.place, Place::Variable(file, owner, _) if file == op.file && Some(owner) == function)
                 && model.loops(op.block) == 0;
             // `d[k] = []` in front of what adds to it begins one; elsewhere it empties it.
@@ -133,6 +136,21 @@ impl<'p> Bounds<'_, 'p> {
             maybe.get_or_insert(Bound::EmptiedIf(site));
         }
         maybe
+    }
+
+    /// Whether a method runs when its object is made, and at no other time: `__init__`, and its private helpers that nobody else
+    /// calls. Others may be called by those whose source is not here.
+    fn is_for_making(&self, file: FileId, function: ScopeId, depth: usize) -> bool {
+        let name = self.flow.models.of(file).scope(function).name();
+        if matches!(name, "__init__" | "__new__" | "__post_init__" | "__setstate__") || name.contains("after_fork") {
+            return true;
+        }
+        let callers = if depth == 0 || !name.starts_with('_') { Vec::new() } else { self.flow.callers(file, function) };
+        let is_making = |(from, call): &(FileId, Call<'p>)| {
+            let caller = self.flow.models.of(*from).function_of(call.scope);
+            caller.is_some_and(|caller| self.is_for_making(*from, caller, depth - 1))
+        };
+        !callers.is_empty() && callers.iter().all(is_making)
     }
 
     /// What takes elements out of it, or lets go of it with what it lies in, where it lies nowhere else.

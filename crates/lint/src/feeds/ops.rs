@@ -222,21 +222,24 @@ impl<'p> Collector<'_, 'p> {
     }
 
     fn calls(&mut self, model: &Model<'p>) {
-        let mut handed: HashMap<Place<'p>, Vec<(&'p Expr, Kind)>> = HashMap::default();
+        let mut handed: HashMap<Place<'p>, Vec<(&'p Expr, Method)>> = HashMap::default();
         for assign in model.assigns.iter().filter(|assign| assign.how == Bound::Whole) {
-            if let Some((container, kind)) = adder(assign.value) {
+            if let Some(kept) = uncalled(assign.value) {
                 for at in self.flow.places(self.file, assign.scope, assign.target).into_iter().filter(|at| at.depth == 0) {
-                    handed.entry(at.place).or_default().push((container, kind));
+                    handed.entry(at.place).or_default().push(kept);
                 }
             }
         }
         for call in &model.calls {
             self.call(call);
-            // `add = xs.append`, and then `add(x)`.
+            // `add = xs.append`, and then `add(x)`; `take = xs.popleft`, and then `take()`.
             if !handed.is_empty() && matches!(&*call.call.func, Expr::Name(_) | Expr::Attribute(_)) {
                 for at in self.flow.places(self.file, call.scope, &call.call.func) {
-                    for (container, kind) in handed.get(&at.place).into_iter().flatten() {
-                        self.add(call.scope, call.block, container, *kind, call.call.start(), None);
+                    for (container, method) in handed.get(&at.place).into_iter().flatten() {
+                        match method {
+                            Method::Adds(kind) => self.add(call.scope, call.block, container, *kind, call.call.start(), None),
+                            Method::Loses(loss) => self.lose(call.scope, call.block, container, *loss, call.call.start()),
+                        }
                     }
                 }
             }
@@ -269,7 +272,7 @@ impl<'p> Collector<'_, 'p> {
         }
         let values = crate::ask::given(expr);
         for value in values {
-            if let Some((container, _)) = adder(value) {
+            if let Some((container, Method::Adds(_))) = uncalled(value) {
                 self.add(scope, block, container, Kind::Handed, value.start(), None);
             }
         }
@@ -321,12 +324,20 @@ fn loser(name: &str) -> Option<Loss> {
     })
 }
 
-/// The container of a method that adds and is not called: `xs.append`.
-fn adder(expr: &Expr) -> Option<(&Expr, Kind)> {
+/// What a method does to its container.
+#[derive(Clone, Copy)]
+enum Method {
+    Adds(Kind),
+    Loses(Loss),
+}
+
+/// The container of a method that adds or takes away and is not called: `xs.append`.
+fn uncalled(expr: &Expr) -> Option<(&Expr, Method)> {
     let Expr::Attribute(attribute) = expr else { return None };
-    let kind = method(attribute.attr.as_str()).filter(|_| attribute.attr.as_str() != "__getitem__")?;
+    let name = attribute.attr.as_str();
     // `module.add` handed somewhere is a function; a container is told by what else is known of it.
-    Some((&attribute.value, kind))
+    let adds = method(name).filter(|_| name != "__getitem__").map(Method::Adds);
+    Some((&attribute.value, adds.or_else(|| loser(name).map(Method::Loses))?))
 }
 
 /// A constant, or a container that is written out and has nothing else in it, empty or not.

@@ -26,8 +26,9 @@ pub struct Seen<'a> {
 
 /// The cause that fits best, of somebody who is to blame.
 pub fn cause(culprit: &Culprit, seen: &Seen) -> Option<&'static Cause> {
-    // No line of the program adds to what torch compiles.
-    if !matches!(culprit.standing, Standing::Culprit | Standing::Suspect) && owner(culprit) != COMPILER {
+    // No line of the program adds to what torch compiles, nor to what no name leads to.
+    let has_no_line = owner(culprit) == COMPILER || culprit.holder.path.root == Place::Native;
+    if !matches!(culprit.standing, Standing::Culprit | Standing::Suspect) && !has_no_line {
         return None;
     }
     matching(&live(culprit, seen)).first().map(|found| found.cause)
@@ -100,6 +101,7 @@ fn root(culprit: &Culprit) -> Option<RootKind> {
         Place::Frame { .. } => Some(RootKind::Local),
         Place::Type => Some(RootKind::Class),
         Place::Garbage => Some(RootKind::Garbage),
+        Place::Native => Some(RootKind::Native),
         _ => None,
     }
 }
@@ -115,6 +117,7 @@ fn owner(culprit: &Culprit) -> String {
     let above = path.steps.len().checked_sub(2).map(|at| path.steps[at].kind.clone());
     above.unwrap_or_else(|| match &path.root {
         Place::Module { name, .. } => name.clone(),
+        Place::Native => culprit.holder.kind.clone(),
         _ => String::new(),
     })
 }
@@ -326,6 +329,10 @@ mod tests {
             ("LT503", made().tensors(gpu, false).in_worker()),
             ("LT502", made().tensors(gpu, false).held_as("dict", "Splits").by(Kind::Item)),
             ("LT601", made().of("dict").way(Some(Place::Garbage), None).chain().by(Kind::Call)),
+            (
+                "LT605",
+                made().tensors(cpu, true).held_as("torch.autograd.function.GateBackward", "").way(Some(Place::Native), None),
+            ),
             ("LT602", made().of("dict").way(Some(Place::Garbage), None).chain().by(Kind::CollectorOff)),
             ("LT701", made().chain().tensors(cpu, false).by(Kind::Zeroed)),
             ("LT702", made().tensors(cpu, false).each(&["torch.optim.adam.Adam", "torch.Tensor"])),

@@ -7,7 +7,7 @@
 use super::Summary;
 use super::held::Held;
 use super::summary::Local;
-use crate::census::Census;
+use crate::census::{Census, Total};
 use crate::paths::{Path, Place};
 use crate::walk::{ObjectId, Parent, Root};
 use std::collections::HashMap;
@@ -217,6 +217,7 @@ impl Census {
         self.with_threads(before, held, &mut holders);
         holders.extend(self.grown_locals(before, held));
         holders.extend(self.grown_garbage(before, held));
+        holders.extend(self.grown_unnamed(before, held));
         holders.sort_by_key(|holder| (std::cmp::Reverse(holder.bytes), holder.id));
         holders
     }
@@ -319,6 +320,32 @@ impl Census {
         let kind = self.kind(id).map_or_else(|| "?".to_owned(), |kind| kind.name.clone());
         let path = Path { root: Place::Garbage, steps: Vec::new(), left_out: 0 };
         Some(HolderGrowth { id, kind, path, len: None, count: Some(count), bytes, alike: 1 })
+    }
+
+    /// What only native code has references to, those of one type together: each is new, and no name leads to any of them.
+    fn grown_unnamed(&self, before: &Summary, held: &Held) -> Vec<HolderGrowth> {
+        if before.unnamed.is_empty() {
+            return Vec::new();
+        }
+        let old: HashMap<&str, (u64, u64)> =
+            before.unnamed.iter().map(|(kind, count, bytes)| (kind.as_str(), (*count, *bytes))).collect();
+        let more = |now: u64, old: u64| i64::try_from(now).unwrap_or(i64::MAX).saturating_sub_unsigned(old);
+        let grown = |(kind, (now, largest)): (&str, (Total, ObjectId))| {
+            let (count, bytes) = old.get(kind).copied().unwrap_or_default();
+            let (count, bytes) = (more(now.count, count), more(now.bytes, bytes));
+            let is_more = count > 1 && bytes >= WORTH;
+            let path = self.path(largest);
+            is_more.then(|| HolderGrowth {
+                id: largest,
+                kind: kind.to_owned(),
+                path,
+                len: None,
+                count: Some(count),
+                bytes,
+                alike: 1,
+            })
+        };
+        self.unnamed(held).into_iter().filter_map(grown).collect()
     }
 
     /// For those that are no containers: what is new right below them, and how much new it holds.

@@ -2,7 +2,7 @@
 //!
 //! The walk goes the shortest ways, so this is a tree: each object is counted below one holder, the nearest to a root.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::census::{Census, Total};
 use crate::types::Kind;
@@ -116,6 +116,25 @@ impl Census {
             }
         }
         (all, largest)
+    }
+
+    /// What only native code has references to, by type: in all, and the object that holds most. Of containers it is told by
+    /// themselves how much longer they are.
+    pub(super) fn unnamed(&self, held: &Held) -> BTreeMap<&str, (Total, ObjectId)> {
+        let is_native = |root: u32| self.roots().get(root as usize) == Some(&Root::Native);
+        let objects = self.objects();
+        let mut by_type: BTreeMap<&str, (Total, ObjectId)> = BTreeMap::new();
+        for id in objects.ids().filter(|id| matches!(objects.parent(*id), Parent::Root(root) if is_native(root))) {
+            let Some(kind) = self.kind(id).filter(|kind| !kind.kind.is_container()) else { continue };
+            let own = held.total(id);
+            let (all, largest) = by_type.entry(&kind.name).or_insert((Total::default(), id));
+            all.count += 1;
+            all.bytes = all.bytes.saturating_add(own.bytes);
+            if held.bytes(*largest) < own.bytes {
+                *largest = id;
+            }
+        }
+        by_type
     }
 
     /// `len()` of a container; `None` for what is none.

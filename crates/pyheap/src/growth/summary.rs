@@ -63,6 +63,10 @@ pub struct Summary {
     pub locals: Vec<Local>,
     /// Number and bytes of what is held by nothing but itself: cycles that wait for the collector.
     pub garbage: (u64, u64),
+    /// Of what only native code has references to, and that is no container: type, number, bytes that they hold. None are known of a
+    /// look that was kept by an older lowtide.
+    #[serde(default)]
+    pub unnamed: Vec<(String, u64, u64)>,
     /// The threads that ran Python, by where their states are; sorted. None are known of a look that was kept by an older lowtide.
     #[serde(default)]
     pub threads: Vec<u64>,
@@ -159,6 +163,11 @@ impl Census {
             nodes,
             locals: self.locals(held).into_iter().map(|(local, _)| local).collect(),
             garbage: (garbage.count, garbage.bytes),
+            unnamed: self
+                .unnamed(held)
+                .into_iter()
+                .map(|(kind, (total, _))| (kind.to_owned(), total.count, total.bytes))
+                .collect(),
             threads: {
                 let mut threads = self.threads();
                 threads.sort_unstable();

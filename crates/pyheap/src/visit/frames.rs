@@ -16,6 +16,8 @@ const BY_C: u8 = 3;
 
 /// The folder that the marks of a program under `lowtide run` are loaded from, within a path.
 const OURS: &str = "/_lowtide/";
+/// Parts of the names of files of installed code.
+const INSTALLED: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python3."];
 
 /// A frame: an object before 3.11, a struct after that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +51,20 @@ impl Frame {
     /// Whether it runs code of lowtide's own marks: what such a frame holds is the program's, which has better names for it.
     #[must_use]
     pub fn is_ours(&self, read: Reader<'_>) -> bool {
+        self.file(read).is_some_and(|file| file.contains(OURS))
+    }
+
+    /// Whether it runs code that is installed, not the program's own.
+    #[must_use]
+    pub fn is_of_library(&self, read: Reader<'_>) -> bool {
+        let installed = |file: &str| INSTALLED.iter().any(|part| file.contains(part)) || file.starts_with("<frozen ");
+        self.file(read).is_some_and(|file| installed(&file))
+    }
+
+    /// The file of its code.
+    fn file(&self, read: Reader<'_>) -> Option<String> {
         let name = self.code.checked_add(read.layout.code_filename).and_then(|at| read.pointer(at));
-        self.code != 0 && name.and_then(|name| read.text(name)).is_some_and(|file| file.contains(OURS))
+        name.filter(|_| self.code != 0).and_then(|name| read.text(name))
     }
 
     /// The locals that it keeps alive.

@@ -69,9 +69,11 @@ pub fn walk(image: &Image, python: &Python, threads: usize, is_still: bool) -> R
         done: 0,
         roots: Vec::new(),
     };
-    let (ours, programs): (Vec<_>, Vec<_>) = frames(python).partition(|(_, frame)| frame.is_ours(read));
+    let (ours, others): (Vec<_>, Vec<_>) = frames(python).partition(|(_, frame)| frame.is_ours(read));
+    let (libraries, programs): (Vec<_>, Vec<_>) = others.iter().copied().partition(|(_, frame)| frame.is_of_library(read));
     walk.named(&programs);
-    walk.unnamed(&programs, &ours);
+    walk.of_libraries(&libraries);
+    walk.unnamed(&others, &ours);
     walk.types();
     walk.interpreters();
     let mut tracked = 0;
@@ -119,6 +121,14 @@ impl<'a> Walk<'a> {
                 self.root(entry.value, Root::Module { name: entry.key });
             }
         }
+        self.frames(frames, |frame, sink| frame.locals(read, sink));
+        self.drain();
+    }
+
+    /// The locals of frames of libraries. They are nearest to what they work on at the moment, `self` of an optimizer's step, and
+    /// say least of whose it is.
+    fn of_libraries(&mut self, frames: &[(u32, Frame)]) {
+        let read = self.read();
         self.frames(frames, |frame, sink| frame.locals(read, sink));
         self.drain();
     }

@@ -1,6 +1,7 @@
 """A program that leaks in several ways, one round for each line that it reads."""
 
 import collections
+import ctypes
 import functools
 import gc
 import json
@@ -23,6 +24,11 @@ class Cycle:
         self.own, self.data = self, bytes(1000)
 
 
+class Lost:
+    def __init__(self):
+        self.data = bytes(1000)
+
+
 class Trainer:
     def __init__(self):
         self.history = []
@@ -43,6 +49,8 @@ class Trainer:
         self.nodes[n % 12].filed.append(bytes(1000))
         remember(n)
         Cycle()
+        # As a library does that forgets to give a reference back.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(Lost()))
 
 
 @functools.lru_cache(maxsize=None)

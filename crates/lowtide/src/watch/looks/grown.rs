@@ -155,7 +155,7 @@ fn holder(culprit: &Culprit, added: Added, sources: &Sources, role: Option<Role>
     let site = culprit.site.as_ref().and_then(|statement| site(statement, sources));
     HolderGrown {
         path: root.chain(growth.path.steps.iter().map(ToString::to_string)).collect(),
-        name: name(&growth.path),
+        name: if is_unnamed(growth) { unnamed(growth) } else { name(&growth.path) },
         file,
         line,
         kind: growth.kind.clone(),
@@ -168,6 +168,7 @@ fn holder(culprit: &Culprit, added: Added, sources: &Sources, role: Option<Role>
         opens: culprit.opens.unwrap_or_default().to_owned(),
         native: NATIVE.contains(&cause.as_str()),
         bounded: culprit.standing == Standing::Bounded,
+        unreachable: matches!(growth.path.root, Place::Garbage | Place::Native),
         why: words::why(culprit, sources),
         cause,
         ..HolderGrown::default()
@@ -228,6 +229,15 @@ fn others(culprit: &Culprit, first: Option<&Site>, sources: &Sources) -> Vec<Sit
     }
     told.truncate(MOST_SITES);
     told
+}
+
+/// Whether it is one of several of a type that only native code refers to.
+fn is_unnamed(growth: &HolderGrowth) -> bool {
+    growth.path.root == Place::Native && growth.path.steps.len() == 1 && growth.len.is_none()
+}
+
+fn unnamed(growth: &HolderGrowth) -> String {
+    format!("{} objects that only native code refers to", growth.kind.rsplit('.').next().unwrap_or(&growth.kind))
 }
 
 /// As its author would write it: `trainer.history`, `cache["x"]`; with its module where that is not the program itself.
@@ -395,6 +405,14 @@ fn below(census: &Census, holders: &[HolderGrowth]) -> Vec<Option<u8>> {
         let is_garbage = |root: u32| census.roots().get(root as usize) == Some(&Root::Garbage);
         let cycles = objects.ids().filter(|id| matches!(objects.parent(*id), Parent::Root(root) if is_garbage(root)));
         cycles.for_each(|id| below[id.0 as usize] = Some(position));
+    }
+    // Those of a type that only native code refers to are one, too.
+    for (holder, position) in holders.iter().zip(0..).filter(|(holder, _)| is_unnamed(holder)) {
+        let is_native = |root: u32| census.roots().get(root as usize) == Some(&Root::Native);
+        let of_type = |id: &ObjectId| census.kind(*id).is_some_and(|kind| kind.name == holder.kind);
+        let alike =
+            objects.ids().filter(|id| matches!(objects.parent(*id), Parent::Root(root) if is_native(root)) && of_type(id));
+        alike.for_each(|id| below[id.0 as usize] = Some(position));
     }
     for ((holder, children), position) in holders.iter().zip(&children).zip(0..) {
         let grown = holder.len.map_or(0, |(before, now)| now.saturating_sub(before));

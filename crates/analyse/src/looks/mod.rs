@@ -4,6 +4,8 @@
 //! where what grew between two looks is of the size of that growth. Where that is something that its source limits, nothing is claimed
 //! for some minutes, and after them the growth is no more than likely a leak.
 
+mod held_back;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use lowtide_model::{
@@ -13,6 +15,8 @@ use lowtide_model::{
 
 use crate::analyser::Analyser;
 use crate::growth::Series;
+
+pub use held_back::{FILLS, UNREACHABLE, hold_back, may_end, who_may_end};
 
 /// The most processes whose looks are kept.
 const MOST: usize = 256;
@@ -398,69 +402,6 @@ fn cause(holder: &HolderGrown) -> Option<String> {
 
 fn beside_it(holder: &HolderGrown, grown: &Grown, explains: f64) -> Beside {
     Beside { holder: held(holder, grown, explains), site: holder.site.clone(), cause: cause(holder) }
-}
-
-/// Why growth is open that looks show to be held by what its source limits.
-pub const FILLS: &str = "what grows is held by something that its source limits: it may be filling up";
-/// Seconds of growth of such a thing after which it is claimed all the same: a limit that is never reached limits nothing.
-const FILLS_S: f64 = 300.0;
-/// The least share of the growth that such things must explain for nothing to be claimed.
-const MOST_OF_IT: f64 = 0.5;
-
-/// Holds back growth of things that their source limits, for as long as they may be filling up.
-pub fn hold_back(run: &Analyser, series: &mut [Series]) {
-    for series in series.iter_mut().filter(|series| series.judged.grows()) {
-        let span_s = series.judged.until_s - series.judged.since_s;
-        if span_s < FILLS_S && limited(run, series).is_some_and(|limited| limited.share >= MOST_OF_IT) {
-            // Whatever it has taken so far, as much again shows whether it has an end.
-            series.judged.hold_back(FILLS, span_s.min(FILLS_S - span_s));
-        }
-    }
-}
-
-/// Who that is, and what limits it.
-pub fn who_fills_up(run: &Analyser, series: &Series) -> Option<String> {
-    let Limited { holder, seconds, .. } = limited(run, series)?;
-    Some(format!(
-        "{} grew by {} in {}, and its source keeps it from growing for ever ({})",
-        holder.name,
-        Bytes(own(holder).unsigned_abs()),
-        Seconds(seconds),
-        holder.why
-    ))
-}
-
-/// Whether growth cannot be more than likely a leak, since looks show that what grows is held by something that its source limits.
-pub fn is_limited(run: &Analyser, series: &Series) -> bool {
-    limited(run, series).is_some()
-}
-
-/// Growth of things that their source limits: before they are full, nothing rules out that it stops.
-struct Limited<'a> {
-    /// The first of them.
-    holder: &'a HolderGrown,
-    /// The share of the growth that all of them explain.
-    share: f64,
-    /// Between the two looks.
-    seconds: f64,
-}
-
-/// Where things that their source limits explain some of the growth, and nothing else does.
-fn limited<'a>(run: &'a Analyser, series: &Series) -> Option<Limited<'a>> {
-    if series.copied || !matches!(series.kind, Kind::Anonymous | Kind::Shmem) {
-        return None;
-    }
-    let grown = run.looks().by_process.get(&series.process?)?;
-    if mostly(grown, Sort::Native) || mostly(grown, Sort::Holes) {
-        return None;
-    }
-    let expected = series.judged.rate * grown.seconds;
-    let share = |holder: &HolderGrown| own(holder) as f64 / expected;
-    let apart = apart_from_one_another(&grown.holders);
-    let fitting: Vec<_> = apart.into_iter().filter(|holder| (MATERIAL..=PLAUSIBLE).contains(&share(holder))).collect();
-    let all = fitting.iter().all(|holder| holder.bounded);
-    let holder = fitting.first().copied().filter(|_| all)?;
-    Some(Limited { holder, share: fitting.into_iter().map(share).sum(), seconds: grown.seconds })
 }
 
 /// What it has more of in the process's own memory, bytes: what lies on a GPU is no part of the growth of RAM.
