@@ -164,7 +164,7 @@ impl Analyser {
     fn strangers(&self) -> Vec<String> {
         let stands = |id: &ProcId| {
             let track = self.store.tracks.get(id);
-            (track.is_some_and(|track| track.counts(self.last_s)), track.map_or(0.0, crate::series::Track::peak))
+            (track.is_some_and(|track| track.counts(self.last_s)), track.map_or(0.0, Track::peak))
         };
         let mut all: Vec<_> = self.suspects.iter().filter(|(id, _)| !self.store.linked.contains_key(id)).collect();
         all.sort_by(|(a, _), (b, _)| {

@@ -37,7 +37,7 @@ return y"#,
 /// How well what was seen in a run fits, of 100: no name leads to contexts, which keep tensors.
 fn signature(live: &Live) -> Option<u8> {
     let is_context = live.owner.starts_with("torch.autograd.function.") && live.owner.ends_with("Backward");
-    (live.root == Some(RootKind::Native) && is_context && live.holds_tensors()).then_some(85)
+    (live.root == Some(RootKind::Native) && is_context && live.holds_tensors()).then_some(95)
 }
 
 /// `ctx.y = y` in a `forward` that returns `y`, or `ctx.y = output` in `setup_context`.

@@ -114,10 +114,12 @@ fn owner(culprit: &Culprit) -> String {
     if path.steps.iter().any(|step| compiled(&step.name)) {
         return COMPILER.to_owned();
     }
+    if path.root == Place::Native {
+        return culprit.holder.kind.clone();
+    }
     let above = path.steps.len().checked_sub(2).map(|at| path.steps[at].kind.clone());
     above.unwrap_or_else(|| match &path.root {
         Place::Module { name, .. } => name.clone(),
-        Place::Native => culprit.holder.kind.clone(),
         _ => String::new(),
     })
 }
