@@ -135,7 +135,9 @@ fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding
             .evidence
             .push(format!("what fills up evenly to a bound, and takes longer than {span}, looks the same until then"));
     }
-    if unit == "bytes" && matches!(first.kind, Kind::Anonymous | Kind::Shmem | Kind::Processes) {
+    // What has ended fills up nothing any more.
+    let goes_on = run.over() || track.and_then(|track| gone(run, track)).is_none();
+    if goes_on && unit == "bytes" && matches!(first.kind, Kind::Anonymous | Kind::Shmem | Kind::Processes) {
         let above = run.store().tree.memory().last().unwrap_or(0.0) - run.tree_floor();
         finding.oom =
             run.limits().forecast(rate, [rate - half, rate + half], above.max(0.0), run.tree_spike(), finding.resource == "shm");
@@ -216,10 +218,19 @@ fn evidence(run: &Analyser, first: &Series) -> Vec<String> {
             Seconds(judged.until_s - judged.since_s)
         ));
     }
+    if let Some((ended_s, track)) = first.process.and_then(|id| run.store().tracks.get(&id)).and_then(|t| gone(run, t)) {
+        let before = Seconds(run.last_s() - track.last_s);
+        evidence.push(format!("the process ended at {}, {before} before the end of what was seen, and rose until then", Seconds(ended_s)));
+    }
     if run.signal() == Signal::RssOnly {
         evidence.push("the file has RSS only: pages of mapped files may be part of the growth".to_owned());
     }
     evidence
+}
+
+/// When a process ended, where that was before the end of what was seen.
+fn gone<'a>(run: &Analyser, track: &'a Track) -> Option<(f64, &'a Track)> {
+    track.ended_s.filter(|_| !track.counts(run.last_s())).map(|ended_s| (ended_s, track))
 }
 
 /// Who a series is about.

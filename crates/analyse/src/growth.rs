@@ -3,6 +3,7 @@
 use lowtide_model::{Kind, ProcId, Role};
 
 use crate::cut;
+use crate::gone::{self, Standing};
 use crate::gpu;
 use crate::judge::{Ask, Judged, LOADS, Outcome, judge};
 use crate::marks::cycles::WAITS;
@@ -55,15 +56,25 @@ const FEW_S: f64 = 5.0;
 /// Judges everything. `end_s`: the time of the last tick. `over`: the target ended, so tear-downs are looked for.
 pub fn assess(store: &Store, marks: &Marks, dev_shm: &Pyramid, end_s: f64, over: bool) -> Assessment {
     let mut series = Vec::new();
+    let run = gone::Run { store, marks, end_s };
     for (id, track) in &store.tracks {
         // Other people's processes grow on any shared machine: without a link to the run theirs is not its growth.
         let ours = track.process.role != Role::Outside || store.linked.contains_key(id);
-        if ours && current(track, store, end_s) {
-            judge_process(&mut series, *id, track, marks.of(*id), over);
+        let standing = run.standing(track);
+        if !ours || standing == Standing::Ended {
+            continue;
         }
+        let mut judged = judge_process(*id, track, marks.of(*id), over);
+        if standing == Standing::Anew {
+            judged.retain(|series| run.is_of_its_own(track, series));
+        }
+        series.extend(judged);
+    }
+    for (id, track) in run.ended() {
+        series.extend(judge_process(id, track, marks.of(id), over).into_iter().filter_map(|series| run.stands(track, series)));
     }
     let any = |series: &[Series], kind: Kind| series.iter().any(|s| s.kind == kind && s.judged.grows());
-    judge_roles(&mut series, store, end_s, over);
+    judge_roles(&mut series, store, over);
     if !any(&series, Kind::Anonymous) && store.tracks.values().any(Track::shares) && store.copied.windows().len() > 1 {
         let judged = judge(store.copied.windows(), Ask::shares(over));
         series.push(Series { process: None, role: None, kind: Kind::Anonymous, copied: true, judged, members: 0 });
@@ -87,56 +98,28 @@ pub fn assess(store: &Store, marks: &Marks, dev_shm: &Pyramid, end_s: f64, over:
     Assessment { series, watch, live_rises, gpus: Vec::new() }
 }
 
-/// Whether a process is judged: it counts at the end, and it is not one of a chain of workers that are started anew again
-/// and again (whatever those grow goes with them).
-fn current(track: &Track, store: &Store, end_s: f64) -> bool {
-    if !track.counts(end_s) && !ended_for_good(track, store, end_s) {
-        return false;
-    }
-    let before = |other: &&Track| {
-        other.ended_s.is_some()
-            && other.process.role == track.process.role
-            && other.process.parent == track.process.parent
-            && other.last_s <= track.first_s + 1.0
-            && other.life_s() > 0.5
-    };
-    store.tracks.values().filter(before).take(2).count() < 2
-}
-
-/// Shares of the time watched, and of its own life, for [`ended_for_good`].
-const MOST_OF_THE_RUN: f64 = 0.5;
-const SHORTLY_BEFORE: f64 = 0.3;
-
-/// It was there for most of the run, ended not long before it, and nothing took its place: a worker whose trainer still
-/// evaluates, or writes its last checkpoint. What it grew by is no less a leak of the run.
-fn ended_for_good(track: &Track, store: &Store, end_s: f64) -> bool {
-    let life_s = track.life_s();
-    let after = |other: &Track| {
-        other.process.role == track.process.role
-            && other.process.parent == track.process.parent
-            && other.first_s >= track.last_s - 1.0
-    };
-    life_s >= MOST_OF_THE_RUN * end_s && end_s - track.last_s <= SHORTLY_BEFORE * life_s && !store.tracks.values().any(after)
-}
-
 /// Growth before the first optimizer step may be set-up: a data set is read, a model is built. Where a good part of the
 /// stretch that was judged lies before it, it is a leak only if what came after it grows as well. Else nothing is decided,
-/// until the whole shows that it stopped: a program may also train late, and leak before.
+/// until the whole shows that it stopped: a program may also train late, and leak before. And where such a stretch leaves it
+/// open, or seems to have ended, what came after it may grow all the same: two slopes make no line.
 fn in_training(judged: Judged, windows: &[Window], ask: Ask, line: Option<&Line>) -> Judged {
     let Some((line, first_s)) = line.and_then(|line| Some((line, line.first_step_s()?))) else { return judged };
-    let is_set_up = judged.grows() && first_s >= judged.since_s + SET_UP_SHARE * (judged.until_s - judged.since_s);
-    // What grew in three epochs alike is not being loaded.
-    let loads_on = judged.doubt == LOADS && line.epoch_s(judged.since_s.max(first_s), judged.until_s).is_some();
-    if !is_set_up && !loads_on {
+    let begin_s = if judged.outcome == Outcome::Stopped { judged.rose_from_to.0 } else { judged.since_s };
+    let is_set_up = first_s >= begin_s + SET_UP_SHARE * (judged.until_s - begin_s);
+    let may_grow = judged.grows() || matches!(judged.outcome, Outcome::Unclear | Outcome::Stopped);
+    let loads = judged.doubt == LOADS;
+    if !(is_set_up && may_grow) && !loads {
         return judged;
     }
     let after = windows.partition_point(|window| window.start_s < first_s);
     // What is there from set-up is no fresh start any more.
     let trained = judge(&windows[after..], Ask { fresh: false, ..ask });
-    if trained.grows() {
+    // What grew in three epochs alike is not being loaded, nor is what came on top of more.
+    let loads_on = || line.epoch_s(judged.since_s.max(first_s), judged.until_s).is_none() && trained.is_nearly_all();
+    if trained.grows() && !(loads && loads_on()) {
         return trained;
     }
-    if loads_on {
+    if !judged.grows() {
         return judged;
     }
     let doubt = "it grew before the first step; whether training goes on with it cannot be told yet";
@@ -161,7 +144,8 @@ fn while_it_trained(judged: Judged, windows: &[Window], ask: Ask, line: Option<&
     if sure && tail_s <= TAIL * (trained.until_s - trained.since_s) { trained } else { judged }
 }
 
-fn judge_process(series: &mut Vec<Series>, id: ProcId, track: &Track, line: Option<&Line>, over: bool) {
+fn judge_process(id: ProcId, track: &Track, line: Option<&Line>, over: bool) -> Vec<Series> {
+    let mut series = Vec::new();
     let ended = over || track.ended_s.is_some();
     let role = Some(track.process.role);
     let mut add = |kind, copied: bool, pyramid: &Pyramid, ask| {
@@ -175,7 +159,7 @@ fn judge_process(series: &mut Vec<Series>, id: ProcId, track: &Track, line: Opti
     };
     add(Kind::Anonymous, false, &track.anon, Ask::bytes(ended, track.fresh()));
     if track.process.role == Role::Outside {
-        return;
+        return series;
     }
     if track.shmem.peak() >= SMALL {
         add(Kind::Shmem, false, &track.shmem, Ask::bytes(ended, track.fresh()));
@@ -188,18 +172,21 @@ fn judge_process(series: &mut Vec<Series>, id: ProcId, track: &Track, line: Opti
     }
     add(Kind::Fds, false, &track.fds, Ask::count(ended));
     add(Kind::Threads, false, &track.threads, Ask::count(ended));
+    series
 }
 
 /// Growth that is spread thinly over many processes of one role.
-fn judge_roles(series: &mut Vec<Series>, store: &Store, end_s: f64, over: bool) {
+fn judge_roles(series: &mut Vec<Series>, store: &Store, over: bool) {
     for (role, group) in &store.roles {
         // A process may have had this role until more was known of it: then the role's series is a stump.
-        let members = store.tracks.values().filter(|t| t.process.role == *role && current(t, store, end_s)).count();
+        let own = |s: &&Series| s.role == Some(*role) && s.process.is_some() && s.kind == Kind::Anonymous && !s.copied;
+        let members: Vec<ProcId> = series.iter().filter(own).filter_map(|s| s.process).collect();
+        let gone = members.iter().all(|id| store.tracks.get(id).is_some_and(|track| track.ended_s.is_some()));
         let one_grows = series.iter().any(|s| s.role == Some(*role) && !s.copied && s.judged.grows());
-        if members < 2 || one_grows || *role == Role::Outside {
+        if members.len() < 2 || one_grows || *role == Role::Outside {
             continue;
         }
-        let judged = cut::judge(&group.grown, Ask::bytes(over, false), judge);
+        let judged = cut::judge(&group.grown, Ask::bytes(over || gone, false), judge);
         // What is held back of each is not claimed of all together.
         let held_back: f64 = series
             .iter()

@@ -100,7 +100,7 @@ fn workers(run: &Analyser, assessment: &Assessment) -> Hypothesis {
     let born: usize =
         run.store().tracks.values().filter(|t| !matches!(t.process.role, Role::Trainer | Role::Launcher | Role::Outside)).count();
     if born > 0 && evidence == "there are none" {
-        (found, evidence) = (HypothesisState::RuledOut, "workers start anew and take their memory with them".to_owned());
+        (found, evidence) = (HypothesisState::RuledOut, "what they grew by went with them".to_owned());
     }
     // A pool or a server of the program's own has no Dataset.
     let loads = run.store().tracks.values().any(|track| track.process.role == Role::DataloaderWorker);

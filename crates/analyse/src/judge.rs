@@ -81,6 +81,11 @@ impl Judged {
         matches!(self.outcome, Outcome::Rising | Outcome::Leaking)
     }
 
+    /// What it rose by is nearly all that there is.
+    pub(crate) fn is_nearly_all(&self) -> bool {
+        self.rise >= NEARLY_ALL * self.floor
+    }
+
     /// Claims nothing of it after all, for so many seconds more.
     pub fn hold_back(&mut self, doubt: &'static str, more_s: f64) {
         unclear(self, doubt, more_s);
@@ -94,6 +99,8 @@ pub const CLAIM_S: f64 = 15.0;
 pub const SURE_S: f64 = 60.0;
 /// Growth per second that a checkpoint or a data set can be loaded at, where leaks are slower as a rule. Bytes.
 const LOADING_RATE: f64 = 20.0 * 1024.0 * 1024.0;
+/// The share of all that there is from which on a rise may be the loading of it.
+const NEARLY_ALL: f64 = 0.75;
 /// Why nothing is claimed of what looks like it.
 pub(crate) const LOADS: &str = "it may still be loading";
 /// Shortest stretch, in seconds, on which growth is claimed that looks like loading.
@@ -271,7 +278,7 @@ fn growing(judged: &mut Judged, trend: &Trend, fine: &[(f64, f64)], hinge: Optio
         return unclear(judged, "it grows, as it did before it came back down", more);
     }
     // From the start on, fast, and nearly all that it has: that is also how a model or a data set is loaded.
-    let loading = fresh && judged.rise >= 0.75 * judged.floor && judged.rate >= LOADING_RATE;
+    let loading = fresh && judged.is_nearly_all() && judged.rate >= LOADING_RATE;
     if loading && span < LOADING_S {
         return unclear(judged, LOADS, LOADING_S - span);
     }

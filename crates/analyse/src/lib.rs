@@ -22,6 +22,7 @@ pub mod excursion;
 mod explain;
 pub mod floor;
 mod forecast;
+mod gone;
 mod gpu;
 mod growth;
 mod hypotheses;

@@ -165,6 +165,12 @@ impl Track {
         self.last_s - self.first_s
     }
 
+    /// How far its memory rose at most above what it had when it was first seen. Bytes.
+    #[must_use]
+    pub fn rose(&self) -> f64 {
+        self.peak() - self.base
+    }
+
     /// It was started from nothing while it was watched.
     #[must_use]
     pub fn fresh(&self) -> bool {

@@ -116,6 +116,22 @@ impl Marks {
         self.lines.values().filter(|line| line.taken >= FEWEST).max_by_key(|line| line.taken)
     }
 
+    /// Whether no process says anything of itself.
+    pub fn are_none(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// From the first step of any process to the last one, seconds; `None` where fewer were told than training takes.
+    pub fn trained_from_to(&self) -> Option<(f64, f64)> {
+        let trained = self.lines.values().filter(|line| line.taken >= FEWEST).filter_map(|line| line.first_step_s.zip(line.last_step_s));
+        trained.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    /// Steps that were taken between two times, seconds, by the process that took most.
+    pub fn steps_between(&self, from_s: f64, to_s: f64) -> f64 {
+        self.lines.values().map(|line| line.steps_at(to_s) - line.steps_at(from_s)).fold(0.0, f64::max)
+    }
+
     /// Epochs of all processes, those of one process together.
     pub fn epochs(&self, who: Identify) -> Vec<EpochReport> {
         self.lines.iter().flat_map(|(id, line)| line.table.rows(*id, who)).collect()
