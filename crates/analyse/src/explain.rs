@@ -220,7 +220,10 @@ fn evidence(run: &Analyser, first: &Series) -> Vec<String> {
     }
     if let Some((ended_s, track)) = first.process.and_then(|id| run.store().tracks.get(&id)).and_then(|t| gone(run, t)) {
         let before = Seconds(run.last_s() - track.last_s);
-        evidence.push(format!("the process ended at {}, {before} before the end of what was seen, and rose until then", Seconds(ended_s)));
+        evidence.push(format!(
+            "the process ended at {}, {before} before the end of what was seen, and rose until then",
+            Seconds(ended_s)
+        ));
     }
     if run.signal() == Signal::RssOnly {
         evidence.push("the file has RSS only: pages of mapped files may be part of the growth".to_owned());

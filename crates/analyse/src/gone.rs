@@ -36,9 +36,9 @@ pub struct Run<'a> {
 }
 
 /// Why nothing is claimed of growth that ended with its process.
-pub(crate) const ENDED: &str = "it rose until its process ended; whether it would have gone on cannot be told by what came after";
+pub(crate) const ENDED: &str = "it rose to its end, and nothing after it shows whether it would have gone on";
 /// The same where others followed.
-pub(crate) const FOLLOWED: &str = "it rose until its process ended, and what took its place has not risen as much (yet)";
+pub(crate) const FOLLOWED: &str = "it rose to its end, and what took its place has not risen as much (yet)";
 
 /// The most processes that ended which are judged, those that grew most first: it bounds the cost of the live verdict.
 const MOST_ENDED: usize = 16;
@@ -73,7 +73,8 @@ impl<'a> Run<'a> {
 
     /// The processes that ended and are worth to be judged.
     pub fn ended(&self) -> Vec<(ProcId, &'a Track)> {
-        let ended = self.store.tracks.iter().filter(|(_, track)| track.process.role != Role::Outside && !track.counts(self.end_s));
+        let ended =
+            self.store.tracks.iter().filter(|(_, track)| track.process.role != Role::Outside && !track.counts(self.end_s));
         let mut ended: Vec<(ProcId, &Track)> = ended.map(|(id, track)| (*id, track)).collect();
         ended.sort_by(|a, b| b.1.rose().total_cmp(&a.1.rose()));
         ended.truncate(MOST_ENDED);
@@ -83,7 +84,10 @@ impl<'a> Run<'a> {
     /// Whether a series of a process that took another's place is judged like any other. It is not while it has neither lived longer nor
     /// risen more than one before it, which went and took that with it.
     pub fn is_of_its_own(&self, track: &Track, series: &Series) -> bool {
-        if self.is_sure(track, &series.judged) || self.before(track).all(|before| track.life_s() > ALIKE * before.life_s()) {
+        // Nobody makes trainers anew so that they may leak.
+        let trains = track.process.role == Role::Trainer && series.judged.outcome == Outcome::Leaking;
+        let outlived = || self.before(track).all(|before| track.life_s() > ALIKE * before.life_s());
+        if trains || self.is_sure(track, &series.judged) || outlived() {
             return true;
         }
         if series.judged.grows() {
@@ -137,7 +141,8 @@ impl<'a> Run<'a> {
             let alike = self.followers(track).any(|after| rose_alike_to(after, series));
             // One after another, and the two have nothing in common: both are made for each epoch.
             let cycle = self.followers(track).any(|after| self.followers(after).next().is_some());
-            let went_on = !does_training(track) && self.end_s - track.last_s >= track.life_s();
+            let replaced = track.process.role == Role::Trainer && self.followers(track).next().is_some();
+            let went_on = (replaced || !does_training(track)) && self.end_s - track.last_s >= track.life_s();
             return alike || cycle || went_on;
         };
         let judged = &series.judged;

@@ -5,7 +5,7 @@ use lowtide_model::{Kind, ProcId, Role};
 use crate::cut;
 use crate::gone::{self, Standing};
 use crate::gpu;
-use crate::judge::{Ask, Judged, LOADS, Outcome, judge};
+use crate::judge::{Ask, CLAIM_S, Judged, LOADS, Outcome, judge};
 use crate::marks::cycles::WAITS;
 use crate::marks::spread::SPREADS;
 use crate::marks::{Line, Marks};
@@ -48,6 +48,9 @@ const SMALL: f64 = 3.0 * 1024.0 * 1024.0;
 
 /// The share of a judged stretch that may lie before the first step: less does not move its slope.
 const SET_UP_SHARE: f64 = 0.25;
+/// What was there at the first step, as a share of what came in the first seconds after it, from which on the set-up is over: with
+/// less, growth since is nearly all of what there is.
+const ON_TOP: f64 = 1.0 / 3.0;
 /// The share of a role's growth from which on its members' explains it.
 const MOST_OF_IT: f64 = 0.75;
 /// The least that is asked for to watch on, seconds.
@@ -105,7 +108,9 @@ pub fn assess(store: &Store, marks: &Marks, dev_shm: &Pyramid, end_s: f64, over:
 fn in_training(judged: Judged, windows: &[Window], ask: Ask, line: Option<&Line>) -> Judged {
     let Some((line, first_s)) = line.and_then(|line| Some((line, line.first_step_s()?))) else { return judged };
     let begin_s = if judged.outcome == Outcome::Stopped { judged.rose_from_to.0 } else { judged.since_s };
-    let is_set_up = first_s >= begin_s + SET_UP_SHARE * (judged.until_s - begin_s);
+    // Of what is open, any of it may be why.
+    let share = if judged.outcome == Outcome::Unclear { 0.0 } else { SET_UP_SHARE };
+    let is_set_up = first_s > begin_s && first_s >= begin_s + share * (judged.until_s - begin_s);
     let may_grow = judged.grows() || matches!(judged.outcome, Outcome::Unclear | Outcome::Stopped);
     let loads = judged.doubt == LOADS;
     if !(is_set_up && may_grow) && !loads {
@@ -114,8 +119,10 @@ fn in_training(judged: Judged, windows: &[Window], ask: Ask, line: Option<&Line>
     let after = windows.partition_point(|window| window.start_s < first_s);
     // What is there from set-up is no fresh start any more.
     let trained = judge(&windows[after..], Ask { fresh: false, ..ask });
-    // What grew in three epochs alike is not being loaded, nor is what came on top of more.
-    let loads_on = || line.epoch_s(judged.since_s.max(first_s), judged.until_s).is_none() && trained.is_nearly_all();
+    // What grew in three epochs alike is not being loaded, nor is what came on top of much. That is asked of the first seconds on which
+    // growth is claimed: it is less of all with every second that it goes on.
+    let on_top = || trained.floor - trained.rise >= ON_TOP * trained.rate * CLAIM_S;
+    let loads_on = || line.epoch_s(judged.since_s.max(first_s), judged.until_s).is_none() && !on_top();
     if trained.grows() && !(loads && loads_on()) {
         return trained;
     }

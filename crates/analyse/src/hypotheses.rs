@@ -3,6 +3,7 @@
 use lowtide_model::{Bytes, Hypothesis, HypothesisState, Kind, Rate, Role, Seconds};
 
 use crate::analyser::Analyser;
+use crate::gone;
 use crate::gpu;
 use crate::growth::{Assessment, Series};
 use crate::judge::Outcome;
@@ -29,6 +30,7 @@ pub fn weigh(run: &Analyser, assessment: &Assessment) -> Vec<Hypothesis> {
     all.extend([copies(run, assessment), processes(run, assessment), outside(run, assessment)].into_iter().flatten());
     all.extend(gpu::hypothesis(&assessment.gpus));
     name_who_may_end(run, assessment, &mut all);
+    name_who_ended(run, assessment, &mut all);
     // An undecided report must say what it is undecided about.
     if assessment.growing().is_empty()
         && all.iter().all(|h| h.state != HypothesisState::Open)
@@ -51,6 +53,17 @@ fn name_who_may_end(run: &Analyser, assessment: &Assessment, all: &mut [Hypothes
             open.evidence.clone_from(&who);
             action.clone_into(&mut open.action);
         }
+    }
+}
+
+/// Growth that ended with its process is told with how much it was, and when.
+fn name_who_ended(run: &Analyser, assessment: &Assessment, all: &mut [Hypothesis]) {
+    for open in all.iter_mut().filter(|hypothesis| [gone::ENDED, gone::FOLLOWED].contains(&hypothesis.evidence.as_str())) {
+        let of_it = |s: &&Series| s.judged.outcome == Outcome::Unclear && s.judged.doubt == open.evidence;
+        let rose = assessment.series.iter().filter(of_it).max_by(|a, b| a.judged.rise.total_cmp(&b.judged.rise));
+        let Some((series, track)) = rose.and_then(|s| Some((s, run.store().tracks.get(&s.process?)?))) else { continue };
+        let (pid, rise, ended) = (track.process.pid, Bytes(series.judged.rise as u64), Seconds(track.last_s));
+        open.evidence = format!("pid {pid} rose by {rise} and ended at {ended}: {}", open.evidence);
     }
 }
 

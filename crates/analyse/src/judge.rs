@@ -82,7 +82,7 @@ impl Judged {
     }
 
     /// What it rose by is nearly all that there is.
-    pub(crate) fn is_nearly_all(&self) -> bool {
+    fn is_nearly_all(&self) -> bool {
         self.rise >= NEARLY_ALL * self.floor
     }
 

@@ -3,7 +3,9 @@
 mod common;
 
 use lowtide_analyse::Analyser;
-use lowtide_model::{Event, Exit, HypothesisState, Mark, MarkKind, ProcId, ProcSample, Process, Report, Role, SystemSample, Tick, Verdict};
+use lowtide_model::{
+    Event, Exit, HypothesisState, Mark, MarkKind, ProcId, ProcSample, Process, Report, Role, SystemSample, Tick, Verdict,
+};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -121,7 +123,13 @@ fn workers_that_are_made_anew_each_epoch_take_with_them_what_they_grew_by() {
                 let run = Run { trains: Some((20, end_s)), seconds: end_s + tail_s };
                 let made = |epoch: u32| std::iter::repeat_n(worker(20 + 40 * epoch, 59 + 40 * epoch, rises), of_each);
                 let report = run.with(&(0..epochs).flat_map(made).collect::<Vec<_>>());
-                assert_eq!(report.verdict, Verdict::NoLeak, "{of_each}, {epochs}, {tail_s}: {} {:?}", report.summary, report.hypotheses);
+                assert_eq!(
+                    report.verdict,
+                    Verdict::NoLeak,
+                    "{of_each}, {epochs}, {tail_s}: {} {:?}",
+                    report.summary,
+                    report.hypotheses
+                );
             }
         }
     }
@@ -172,7 +180,7 @@ fn without_steps_what_a_worker_rose_by_to_its_end_is_left_open_and_never_cleared
             let report = run.with(&beside);
             assert_eq!(report.verdict, Verdict::Undecided, "{tail_s}: {}", report.summary);
             let open = report.hypotheses.iter().find(|hypothesis| hypothesis.state == HypothesisState::Open).expect("open");
-            assert!(open.evidence.contains("until its process ended"), "{open:?}");
+            assert!(open.evidence.starts_with("pid 101 rose by 1") && open.evidence.contains("to its end"), "{open:?}");
         }
     }
     // Little beside all that the run has is not worth that.
@@ -193,4 +201,15 @@ fn an_end_that_takes_seconds_hides_nothing() {
     let epoch = |n: u32| worker(10 + 70 * n, 83 + 70 * n, slow_end);
     let report = run.with(&(0..4).map(epoch).collect::<Vec<_>>());
     assert_eq!(report.verdict, Verdict::NoLeak, "{} {:?}", report.summary, report.hypotheses);
+}
+
+#[test]
+fn trainers_one_after_another_that_all_leak_are_no_workers_made_anew() {
+    for trains in [None, Some((200, 330))] {
+        let one = |n: u32| Beside { role: Role::Trainer, ..worker(5 + 110 * n, 112 + 110 * n, rises) };
+        let run = Run { trains, seconds: 335 };
+        assert!(leaks(run.verdict(&[one(0), one(1), one(2)])), "{trains:?}");
+        let healthy = |n: u32| Beside { has: fills_up, ..one(n) };
+        assert_eq!(run.verdict(&[healthy(0), healthy(1), healthy(2)]), Verdict::NoLeak, "{trains:?}");
+    }
 }

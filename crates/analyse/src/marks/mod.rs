@@ -123,7 +123,8 @@ impl Marks {
 
     /// From the first step of any process to the last one, seconds; `None` where fewer were told than training takes.
     pub fn trained_from_to(&self) -> Option<(f64, f64)> {
-        let trained = self.lines.values().filter(|line| line.taken >= FEWEST).filter_map(|line| line.first_step_s.zip(line.last_step_s));
+        let trained =
+            self.lines.values().filter(|line| line.taken >= FEWEST).filter_map(|line| line.first_step_s.zip(line.last_step_s));
         trained.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
