@@ -42,6 +42,8 @@ pub(crate) const FOLLOWED: &str = "it rose to its end, and what took its place h
 
 /// The most processes that ended which are judged, those that grew most first: it bounds the cost of the live verdict.
 const MOST_ENDED: usize = 16;
+/// The most that each of them is held against, those nearest to it in time.
+const MOST_ALIKE: usize = 16;
 /// One that begins so long before another ends still takes its place: seconds, and a share of the other's life.
 const SLOW_END_S: f64 = 6.0;
 const SLOW_END: f64 = 0.1;
@@ -91,7 +93,7 @@ impl<'a> Run<'a> {
             return true;
         }
         if series.judged.grows() {
-            !self.before(track).any(|before| rose_alike(before, series))
+            !self.before(track).take(MOST_ALIKE).any(|before| rose_alike(before, series))
         } else {
             self.before(track).nth(1).is_none()
         }
@@ -138,7 +140,7 @@ impl<'a> Run<'a> {
     /// Growth that was of the set-up, or that others repeated, or without which the run went on for as long.
     fn is_past(&self, track: &Track, series: &Series) -> bool {
         let Some((first_s, _)) = self.marks.trained_from_to() else {
-            let alike = self.followers(track).any(|after| rose_alike_to(after, series));
+            let alike = self.followers(track).take(MOST_ALIKE).any(|after| rose_alike_to(after, series));
             // One after another, and the two have nothing in common: both are made for each epoch.
             let cycle = self.followers(track).any(|after| self.followers(after).next().is_some());
             let replaced = track.process.role == Role::Trainer && self.followers(track).next().is_some();
@@ -147,7 +149,7 @@ impl<'a> Run<'a> {
         };
         let judged = &series.judged;
         let of_set_up = first_s >= judged.since_s + SET_UP_SHARE * (judged.until_s - judged.since_s);
-        let alike = self.followers(track).any(|after| rose_alike_to(after, series));
+        let alike = self.followers(track).take(MOST_ALIKE).any(|after| rose_alike_to(after, series));
         let (during, after) = (self.steps(track.first_s, track.last_s), self.steps(track.last_s, f64::INFINITY));
         let idle = during < FEW_STEPS && (after >= FEW_STEPS || self.end_s - track.last_s >= track.life_s());
         of_set_up || alike || idle || during >= FEW_STEPS && after >= during
@@ -173,12 +175,12 @@ impl<'a> Run<'a> {
         self.marks.steps_between(from_s, to_s)
     }
 
-    /// Those of its role and parent that ended before it began.
+    /// Those of its role and parent that ended before it began, the last one first.
     fn before(&self, track: &'a Track) -> impl Iterator<Item = &'a Track> {
         let before = move |other: &&Track| {
             other.ended_s.is_some() && same(other, track) && track.first_s >= nearly_over_s(other) && other.life_s() > LIVED_S
         };
-        self.store.tracks.values().filter(before)
+        self.store.tracks.values().rev().filter(before)
     }
 
     /// Those of its role and parent that began when it ended, or later; where steps are told, only those that were there for some.
@@ -217,6 +219,11 @@ fn rose_alike(before: &Track, series: &Series) -> bool {
 /// Whether a process rose by about as much as a series did, bounded or not.
 fn rose_alike_to(other: &Track, series: &Series) -> bool {
     let Some((pyramid, ask)) = of_kind(other, series) else { return false };
+    // Most did not by far; a judgement costs more than a look at the most that it ever had.
+    let at_most = pyramid.peak() - pyramid.windows().first().map_or(0.0, |first| first.low);
+    if at_most * ALIKE < series.judged.rise {
+        return false;
+    }
     let judged = judge(pyramid.windows(), ask);
     let level = matches!(judged.outcome, Outcome::Flat | Outcome::Stopped);
     let rose = if level { judged.rose_before } else { judged.rise };
