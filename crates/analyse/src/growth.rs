@@ -113,7 +113,8 @@ fn in_training(judged: Judged, windows: &[Window], ask: Ask, line: Option<&Line>
     let is_set_up = first_s > begin_s && first_s >= begin_s + share * (judged.until_s - begin_s);
     let may_grow = judged.grows() || matches!(judged.outcome, Outcome::Unclear | Outcome::Stopped);
     let loads = judged.doubt == LOADS;
-    if !(is_set_up && may_grow) && !loads {
+    let is_asked = loads || is_set_up && may_grow;
+    if !is_asked {
         return judged;
     }
     let after = windows.partition_point(|window| window.start_s < first_s);
