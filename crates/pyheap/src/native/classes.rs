@@ -7,11 +7,14 @@
 use super::area::Areas;
 use super::glibc::Tally;
 use super::window::Window;
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Tables looked up at most. A large process has some ten thousand classes.
 const TABLES: usize = 1 << 17;
+/// Words that were asked for last, of which the answer is at hand; a power of two.
+const RECENT: usize = 1 << 12;
 /// Bytes of a name that are read.
 const NAME: usize = 512;
 /// Bases followed upwards, at most.
@@ -24,9 +27,9 @@ pub type Id = u32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Class {
     /// As the compiler writes it, such as `N3c1010TensorImplE`.
-    pub mangled: String,
+    pub mangled: Arc<str>,
     /// The class and its first bases (those at the object's start), the class itself first, as the compiler writes them.
-    pub bases: Vec<String>,
+    pub bases: Vec<Arc<str>>,
     /// Objects told with [`Classes::count`].
     pub tally: Tally,
 }
@@ -39,7 +42,7 @@ impl Class {
 
     /// Whether the class is `mangled` or derives from it.
     pub fn is(&self, mangled: &str) -> bool {
-        self.bases.iter().any(|base| base == mangled)
+        self.bases.iter().any(|base| **base == *mangled)
     }
 }
 
@@ -48,23 +51,42 @@ impl Class {
 pub struct Classes {
     /// Where tables may lie, sorted: each word that begins a chunk is asked for, and most lead nowhere near.
     places: Vec<(u64, u64)>,
-    by_table: HashMap<u64, Option<Id>>,
+    by_table: HashMap<u64, Option<Id>, RandomState>,
+    /// In front of it, since there are more chunks than words: words that were asked for, and what they were.
+    recent: Vec<(u64, Option<Id>)>,
     /// What type records say, since most classes share their bases: their names, and the records of their first bases.
-    names: HashMap<u64, Option<Arc<str>>>,
-    bases: HashMap<u64, Option<u64>>,
+    names: HashMap<u64, Option<Arc<str>>, RandomState>,
+    bases: HashMap<u64, Option<u64>, RandomState>,
     classes: Vec<Class>,
 }
 
 impl Classes {
     /// No class met yet.
     pub fn new(areas: Areas<'_>) -> Self {
-        Self { places: areas.may_have_tables(), ..Self::default() }
+        Self { places: areas.may_have_tables(), recent: vec![(0, None); RECENT], ..Self::default() }
     }
 
     /// The class whose table is at `word`, if one is: the first word of an object.
     pub fn of(&mut self, window: &mut Window<'_>, areas: Areas<'_>, word: u64) -> Option<Id> {
+        let all = self.places.first().zip(self.places.last()).map_or(0..0, |(first, last)| first.0..last.1);
+        if !word.is_multiple_of(8) || !all.contains(&word) {
+            return None;
+        }
+        // Fibonacci hashing: tables lie near each other.
+        let slot = (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize % RECENT;
+        match self.recent.get(slot) {
+            Some((known, id)) if *known == word => *id,
+            _ => {
+                let id = self.look(window, areas, word);
+                self.recent.get_mut(slot).into_iter().for_each(|recent| *recent = (word, id));
+                id
+            }
+        }
+    }
+
+    fn look(&mut self, window: &mut Window<'_>, areas: Areas<'_>, word: u64) -> Option<Id> {
         let place = self.places.partition_point(|(start, _)| *start <= word).checked_sub(1).and_then(|at| self.places.get(at));
-        if !word.is_multiple_of(8) || place.is_none_or(|(_, end)| word >= *end) {
+        if place.is_none_or(|(_, end)| word >= *end) {
             return None;
         }
         if let Some(&known) = self.by_table.get(&word) {
@@ -96,7 +118,7 @@ impl Classes {
         let mut bases = Vec::new();
         for _ in 0..DEPTH {
             let Some(name) = self.name(window, areas, record) else { break };
-            bases.push(name.to_string());
+            bases.push(name);
             match self.first_base(window, areas, record) {
                 Some(base) => record = base,
                 None => break,
@@ -164,13 +186,7 @@ fn name(window: &mut Window<'_>, areas: Areas<'_>, record: u64) -> Option<String
     if window.far::<1>(at)? == *b"*" {
         at += 1;
     }
-    let mut bytes = Vec::new();
-    while let Some([byte @ 1..=255]) = window.far(at)
-        && bytes.len() < NAME
-    {
-        bytes.push(byte);
-        at += 1;
-    }
+    let bytes = window.far_text(at, NAME);
     let plain = !bytes.is_empty() && bytes.len() < NAME && bytes.iter().all(u8::is_ascii_graphic);
     plain.then(|| String::from_utf8(bytes).ok()).flatten()
 }

@@ -80,6 +80,28 @@ impl<'a> Window<'a> {
     /// `N` bytes at `address`, far from the walk and asked for again and again (what libraries say of their classes): from pages
     /// of its own, so that the walk's buffers stay.
     pub fn far<const N: usize>(&mut self, address: u64) -> Option<[u8; N]> {
+        // What lies across the end of the page.
+        self.far_page(address).get(address).or_else(|| self.peek(address))
+    }
+
+    /// The bytes from `address` on up to a NUL, to where memory ends, or `most` of them: from the pages of [`Window::far`].
+    pub fn far_text(&mut self, address: u64, most: usize) -> Vec<u8> {
+        let mut text = Vec::new();
+        while text.len() < most {
+            let Some(at) = address.checked_add(text.len() as u64) else { break };
+            let page = self.far_page(at).from(at);
+            let end = page.iter().position(|byte| *byte == 0);
+            let piece = &page[..end.unwrap_or(page.len()).min(most - text.len())];
+            text.extend_from_slice(piece);
+            if end.is_some() || piece.is_empty() {
+                break;
+            }
+        }
+        text
+    }
+
+    /// The page of an address; shorter where it cannot be read.
+    fn far_page(&mut self, address: u64) -> &Slot {
         let base = address & !(PAGE as u64 - 1);
         if self.far.is_empty() {
             self.far.resize_with(FAR, || Slot { base: 0, used: 0, bytes: Vec::new() });
@@ -92,8 +114,7 @@ impl<'a> Window<'a> {
             slot.bytes.truncate(got);
             self.bytes_read += got as u64;
         }
-        // What lies across the end of the page.
-        slot.get(address).or_else(|| self.peek(address))
+        slot
     }
 
     /// `N` bytes at `address`, `N` being small.
@@ -149,6 +170,12 @@ impl Slot {
         let at = usize::try_from(address.checked_sub(self.base)?).ok()?;
         self.bytes.get(at..at.checked_add(N)?)?.try_into().ok()
     }
+
+    /// All bytes from `address` on.
+    fn from(&self, address: u64) -> &[u8] {
+        let at = address.checked_sub(self.base).and_then(|at| usize::try_from(at).ok());
+        at.and_then(|at| self.bytes.get(at..)).unwrap_or_default()
+    }
 }
 
 #[cfg(test)]
@@ -193,6 +220,21 @@ mod tests {
         let before = window.bytes_read();
         assert_eq!(window.u64(0x2008), Some(0x2008));
         assert_eq!(window.bytes_read(), before);
+    }
+
+    #[test]
+    fn a_text_ends_at_its_nul_where_memory_ends_and_at_what_was_asked_for() {
+        let mut bytes = vec![b'a'; 0x2000];
+        bytes[0x1100] = 0;
+        let image = Fake::new().segment(0x1000, bytes).image();
+        let mut window = Window::new(&image);
+        assert_eq!(window.far_text(0x2050, 512), [b'a'; 0xb0]);
+        assert_eq!(window.far_text(0x1ff0, 512), [b'a'; 0x110], "across two pages");
+        assert_eq!(window.far_text(0x1000, 512).len(), 512);
+        assert_eq!(window.far_text(0x2ff0, 512), [b'a'; 16]);
+        assert!(window.far_text(0x2100, 512).is_empty());
+        assert!(window.far_text(0x4000, 512).is_empty());
+        assert!(window.far_text(u64::MAX, 512).is_empty());
     }
 
     #[test]
