@@ -182,16 +182,9 @@ impl<'a> Walk<'a> {
 
     /// What only the collector knows: held by something that is not an object, or by nothing but itself.
     fn tracked(&mut self) -> Result<usize, Error> {
-        let read = self.read();
-        let (mut count, mut unseen) = (0, Vec::new());
-        lists::each(self.python, read, |object| {
-            count += 1;
-            if !self.shared.seen.has(object) {
-                unseen.push(object);
-            }
-            count < objects::LIMIT
-        })?;
-        let split = garbage::split(self.shared, unseen);
+        let seen = self.shared.seen;
+        let lists::Tracked { count, new } = lists::tracked(self.python, self.read().image, |object| !seen.has(object))?;
+        let split = garbage::split(self.shared, new);
         for object in split.held {
             self.root(object, Root::Native);
         }
