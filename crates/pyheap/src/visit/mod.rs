@@ -52,15 +52,20 @@ pub trait Sink {
     fn guess(&mut self, word: u64, label: Label);
 }
 
+/// Whether objects of a type own no others, so that a visit finds nothing.
+#[inline]
+#[must_use]
+pub fn is_leaf(kind: &Type) -> bool {
+    let is_plain = matches!(kind.kind, Kind::Str | Kind::Int | Kind::Bytes | Kind::ByteArray | Kind::Leaf | Kind::Array);
+    is_plain && kind.basic <= kind.described && kind.dictoffset == 0
+}
+
 /// Visits all that `object` owns. Its type must be `kind`.
 #[inline]
 pub fn visit(read: Reader<'_>, kind: &Type, object: u64, sink: &mut impl Sink) {
     match kind.kind {
-        Kind::Str | Kind::Int | Kind::Bytes | Kind::ByteArray | Kind::Leaf | Kind::Array => {
-            if kind.basic <= kind.described && kind.dictoffset == 0 {
-                return;
-            }
-        }
+        _ if is_leaf(kind) => return,
+        Kind::Str | Kind::Int | Kind::Bytes | Kind::ByteArray | Kind::Leaf | Kind::Array => {}
         Kind::Tuple => containers::tuple(read, object, sink),
         Kind::List => containers::list(read, object, sink),
         Kind::Dict => containers::dict(read, object, sink),

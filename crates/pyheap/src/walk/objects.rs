@@ -24,17 +24,24 @@ pub enum Parent {
     Root(u32),
 }
 
-/// An object that was found, before it has a number.
+/// An object that was found, before it has a number. 16 bytes: a level may have half of all objects.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
-    pub address: u64,
-    pub kind: TypeId,
-    pub parent: u32,
+    /// Its address, and in the upper 16 bits its type.
+    place: u64,
+    parent: u32,
+    size: u32,
 }
 
 impl Found {
+    /// By another object; `size` is 0 where it is to be told when the object is visited.
+    #[inline]
+    pub fn by_object(address: u64, kind: TypeId, parent: u32, size: u32) -> Self {
+        Self { place: address | u64::from(kind.0) << 48, parent, size }
+    }
+
     pub fn by_root(address: u64, kind: TypeId, root: u32) -> Self {
-        Self { address, kind, parent: root | ROOT }
+        Self::by_object(address, kind, root | ROOT, 0)
     }
 }
 
@@ -46,7 +53,10 @@ pub struct Objects {
     regions: Vec<u16>,
     /// Types have numbers below 65,536: others are not counted.
     kinds: Vec<u16>,
+    /// 0: not known yet.
     sizes: Vec<u32>,
+    /// How many have been visited: all of these have their size.
+    visited: usize,
     parents: Vec<u32>,
     /// Sizes of 4 GiB and more.
     large: HashMap<u32, u64>,
@@ -93,6 +103,12 @@ impl Objects {
         }
     }
 
+    /// Whether nothing remains to be learned of an object by a visit.
+    #[inline]
+    pub(super) fn is_done(&self, id: ObjectId) -> bool {
+        self.sizes[id.0 as usize] != 0
+    }
+
     /// Adds to an object's size what belongs to it and lies elsewhere.
     pub(crate) fn enlarge(&mut self, id: ObjectId, bytes: u64) {
         let size = self.size(id).saturating_add(bytes);
@@ -111,35 +127,37 @@ impl Objects {
         if parent & ROOT == 0 { Parent::Object(ObjectId(parent)) } else { Parent::Root(parent & !ROOT) }
     }
 
-    /// Adds what a stretch gave: the sizes of its objects, and the objects that it found.
+    /// Adds what a stretch gave: the sizes of those of its objects that had none, and the objects that it found.
     pub(super) fn append(&mut self, output: &Output) {
-        for size in &output.sizes {
-            self.push_size(*size);
+        let end = (self.visited + output.visited).min(self.sizes.len());
+        let mut sizes = output.sizes.iter();
+        for id in self.visited..end {
+            if self.sizes[id] == 0 {
+                let size = sizes.next().copied().unwrap_or(0);
+                self.sizes[id] = u32::try_from(size).unwrap_or(u32::MAX);
+                if size >= u64::from(u32::MAX) {
+                    self.large.insert(id as u32, size);
+                }
+            }
         }
+        self.visited = end;
         let room = LIMIT.saturating_sub(self.places.len());
         let found = &output.found[..output.found.len().min(room)];
-        self.places.extend(found.iter().map(|found| found.address as u32));
-        self.regions.extend(found.iter().map(|found| (found.address >> 32) as u16));
-        self.kinds.extend(found.iter().map(|found| found.kind.0 as u16));
+        self.places.extend(found.iter().map(|found| found.place as u32));
+        self.regions.extend(found.iter().map(|found| (found.place >> 32) as u16));
+        self.kinds.extend(found.iter().map(|found| (found.place >> 48) as u16));
+        self.sizes.extend(found.iter().map(|found| found.size));
         self.parents.extend(found.iter().map(|found| found.parent));
     }
 
     /// Numbers an object; nothing happens where there is no number left.
     pub(super) fn push(&mut self, found: Found) {
         if self.places.len() < LIMIT {
-            self.places.push(found.address as u32);
-            self.regions.push((found.address >> 32) as u16);
-            self.kinds.push(found.kind.0 as u16);
+            self.places.push(found.place as u32);
+            self.regions.push((found.place >> 32) as u16);
+            self.kinds.push((found.place >> 48) as u16);
+            self.sizes.push(found.size);
             self.parents.push(found.parent);
-        }
-    }
-
-    /// The size of the next object without one.
-    fn push_size(&mut self, size: u64) {
-        let id = self.sizes.len() as u32;
-        self.sizes.push(u32::try_from(size).unwrap_or(u32::MAX));
-        if size >= u64::from(u32::MAX) {
-            self.large.insert(id, size);
         }
     }
 }

@@ -33,7 +33,10 @@ pub struct Shared<'a> {
 /// What one stretch gave.
 #[derive(Default)]
 pub struct Output {
+    /// Objects that were visited.
+    pub visited: usize,
     pub found: Vec<Found>,
+    /// Sizes of those visited that had none.
     pub sizes: Vec<u64>,
 }
 
@@ -70,11 +73,16 @@ impl<'a> Worker<'a> {
     pub fn expand(&mut self, objects: &Objects, stretch: Range<u32>) -> Output {
         let Shared { read, types, .. } = self.shared;
         self.output = self.spare.pop().unwrap_or_default();
+        self.output.visited = stretch.len();
         for id in stretch.clone() {
-            let (address, kind) = (objects.address(ObjectId(id)), objects.kind(ObjectId(id)));
-            if id + VISITS < stretch.end {
-                read.image.prefetch(objects.address(ObjectId(id + VISITS)));
+            let soon = ObjectId(id + VISITS);
+            if soon.0 < stretch.end && !objects.is_done(soon) {
+                read.image.prefetch(objects.address(soon));
             }
+            if objects.is_done(ObjectId(id)) {
+                continue;
+            }
+            let (address, kind) = (objects.address(ObjectId(id)), objects.kind(ObjectId(id)));
             let Some(kind) = types.get(kind).filter(|_| !self.lied_to) else {
                 self.output.sizes.push(0);
                 continue;
@@ -154,8 +162,20 @@ impl<'a> Worker<'a> {
         if let Some(kind) = kind
             && seen.set(old.target)
         {
-            self.output.found.push(Found { address: old.target, kind, parent: old.parent });
+            let size = self.leaf_size(old.target, kind);
+            self.output.found.push(Found::by_object(old.target, kind, old.parent, size));
         }
+    }
+
+    /// The size of an object that owns no others: it is near now, and need not be fetched again for a visit. 0 of all others, and of
+    /// what is as large as 4 GiB.
+    #[inline]
+    fn leaf_size(&mut self, address: u64, kind: TypeId) -> u32 {
+        let Shared { read, types, .. } = self.shared;
+        let Some(kind) = types.get(kind).filter(|kind| visit::is_leaf(kind)) else { return 0 };
+        let size = u32::try_from(size::size(read, kind, address)).ok().filter(|size| *size != u32::MAX).unwrap_or(0);
+        self.claim(u64::from(size), address);
+        size
     }
 }
 
