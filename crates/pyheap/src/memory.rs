@@ -2,6 +2,7 @@
 
 use crate::census::Census;
 use crate::native::account::{Account, account};
+use crate::native::ahead;
 use crate::native::area::Areas;
 use crate::native::classes::Classes;
 use crate::native::owners::{Owner, Owners};
@@ -15,7 +16,7 @@ use crate::walk::ObjectId;
 use lowtide_remote::{Error, Image, Process};
 use std::collections::{HashMap, HashSet};
 
-/// Resident bytes of a heap of malloc's that is worth a walk of its own beside that of the objects.
+/// Resident bytes of a heap of malloc's of which Python's objects are the smaller part: it is not worth keeping.
 const LARGE_HEAP: u64 = 48 << 20;
 
 /// What one walk over the memory of a process tells.
@@ -43,22 +44,29 @@ impl Memory {
     /// # Errors
     /// Where the process has ended, or may not be read.
     pub fn look(process: &Process, image: &Image, layouts: &[Layout]) -> Result<Memory, Error> {
-        Self::look_beside(process, image, layouts, || ())
+        let resident = Resident::of(process, image.maps())?;
+        Self::of(process, image, layouts, resident)
     }
 
-    /// As [`Memory::look`], while somebody else counts the objects through the same image. `counted` waits until that is done: a small heap
-    /// is read by that mostly, and then need not be read again; to walk a large one takes long enough to be begun at once.
+    /// As [`Memory::look`], while somebody else counts the objects through the same image: reads ahead for them what they will come to.
+    /// A small heap is kept with it, and so is read once for both.
     ///
     /// # Errors
-    /// As [`Memory::look`].
-    pub fn look_beside(process: &Process, image: &Image, layouts: &[Layout], counted: impl FnOnce()) -> Result<Memory, Error> {
+    /// As of [`Memory::look`].
+    pub fn look_beside(process: &Process, image: &Image, layouts: &[Layout]) -> Result<Memory, Error> {
         let areas = Areas::new(image.maps());
         let resident = Resident::of(process, image.maps())?;
-        let threads = process.stack_pointers()?;
         let heap = areas.heap().zip(areas.heap_end()).map_or(0, |(first, end)| resident.within(first.start, end));
+        ahead::arenas(image, areas, &resident);
         if heap < LARGE_HEAP {
-            counted();
+            ahead::heap(image, areas, &resident);
         }
+        Self::of(process, image, layouts, resident)
+    }
+
+    fn of(process: &Process, image: &Image, layouts: &[Layout], resident: Resident) -> Result<Memory, Error> {
+        let areas = Areas::new(image.maps());
+        let threads = process.stack_pointers()?;
         let mut window = Window::new(image);
         let mut finder = Finder::new(areas);
         let mut account = account(&mut window, areas, &resident, &threads, &mut |window, told| finder.told(window, told));

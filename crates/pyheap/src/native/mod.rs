@@ -4,6 +4,7 @@
 //! being kept, so that the cost in memory does not follow the size of the target.
 
 pub mod account;
+pub mod ahead;
 pub mod area;
 pub mod classes;
 pub mod glibc;

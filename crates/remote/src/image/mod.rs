@@ -19,6 +19,8 @@ pub use store::prefetch;
 
 /// Most bytes that are copied out at once: a list of a hundred million objects fits.
 const BYTES_LIMIT: usize = 1 << 30;
+/// What nobody has asked for yet may fill one part in so many of the room.
+const AHEAD: u64 = 4;
 /// Clusters are filled under one of so many locks, so that no two threads read the same one.
 const LOCKS: usize = 64;
 
@@ -232,6 +234,16 @@ impl Image {
     #[must_use]
     pub fn has_read(&self, address: u64) -> bool {
         self.store.get(address).is_some()
+    }
+
+    /// Reads the 64 KiB around an address now, since somebody will ask for them soon. Only as long as the image holds less than a
+    /// quarter of what it may: whether there was room for it is given back.
+    pub fn read_ahead(&self, address: u64) -> bool {
+        let room = self.store.held() < self.budget / AHEAD;
+        if room {
+            let _ = self.inside(address & !(CLUSTER as u64 - 1), 1);
+        }
+        room
     }
 
     /// Has the processor bring bytes near that will be looked at soon, if they have been read already.

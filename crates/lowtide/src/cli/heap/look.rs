@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use lowtide_pyheap::memory::Memory;
@@ -241,16 +240,9 @@ fn both(
         Ok(python) => python,
         Err(error) => return (Err(error), None),
     };
-    let (counting, counted) = channel::<()>();
     std::thread::scope(|scope| {
-        let memory = scope.spawn(move || {
-            Memory::look_beside(process, image, known, || {
-                // It ends when the other end is dropped.
-                let _ = counted.recv();
-            })
-        });
+        let memory = scope.spawn(move || Memory::look_beside(process, image, known));
         let census = Census::take(Arc::clone(image), python, threads);
-        drop(counting);
         let memory = memory.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let memory = census.is_ok().then_some(memory);
         (census, memory)
