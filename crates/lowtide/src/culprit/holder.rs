@@ -10,7 +10,6 @@ use std::path::PathBuf;
 
 use lowtide_lint::feeds::{ClassRef, FunctionRef, Grows, Holder, Root, Step};
 use lowtide_lint::program::is_library;
-use lowtide_pyheap::memory::Memory;
 use lowtide_pyheap::types::{Kind, Type, flags};
 use lowtide_pyheap::{Census, Function, HolderGrowth, Module, ObjectId, Path, Place, StepName};
 
@@ -25,19 +24,19 @@ pub struct Facts<'a> {
     /// By the name of the module: its file.
     files: HashMap<String, PathBuf>,
     /// Tensors that have a graph, by the address of their object.
-    graphs: HashSet<u64>,
+    graphs: &'a HashSet<u64>,
     entries: Vec<PathBuf>,
     search: Vec<PathBuf>,
 }
 
 impl<'a> Facts<'a> {
-    pub fn new(sources: &'a Sources, census: &'a Census, memory: Option<&Memory>) -> Self {
+    pub fn new(sources: &'a Sources, census: &'a Census, graphs: &'a HashSet<u64>) -> Self {
         let mut facts = Self {
             census,
             sources,
             modules: HashMap::new(),
             files: HashMap::new(),
-            graphs: memory.map(|memory| memory.graphs.held.iter().map(|held| held.python).collect()).unwrap_or_default(),
+            graphs,
             entries: Vec::new(),
             search: census.search_path().iter().filter_map(|folder| sources.path(folder)).collect(),
         };

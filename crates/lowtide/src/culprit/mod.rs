@@ -78,9 +78,10 @@ pub enum Standing {
 }
 
 /// The lines that add to what grew, in the order of `grown` (that of the most bytes). Reads the program's files, parses them
-/// and runs nothing; to be called when the process goes on again. Takes some 10 ms for each MiB of source.
-pub fn culprits(sources: &Sources, census: &Census, memory: Option<&Memory>, grown: &[HolderGrowth]) -> Vec<Culprit> {
-    let facts = Facts::new(sources, census, memory);
+/// and runs nothing; to be called when the process goes on again. Takes some 10 ms for each MiB of source. `graphs` are the [`graphs`]
+/// of its memory.
+pub fn culprits(sources: &Sources, census: &Census, graphs: &HashSet<u64>, grown: &[HolderGrowth]) -> Vec<Culprit> {
+    let facts = Facts::new(sources, census, graphs);
     let questions: Vec<Result<feeds::Holder, String>> = grown.iter().map(|grown| holder(&facts, grown)).collect();
     let asked: Vec<feeds::Holder> = questions.iter().flatten().cloned().collect();
     let mut answers =
@@ -100,6 +101,11 @@ pub fn culprits(sources: &Sources, census: &Census, memory: Option<&Memory>, gro
         culprit
     });
     each.collect()
+}
+
+/// Tensors that have a graph, by the address of their object.
+pub fn graphs(memory: Option<&Memory>) -> HashSet<u64> {
+    memory.map(|memory| memory.graphs.held.iter().map(|held| held.python).collect()).unwrap_or_default()
 }
 
 /// Where there is no line, a file that was not understood may be the reason.

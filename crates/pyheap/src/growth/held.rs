@@ -137,6 +137,15 @@ impl Census {
         by_type
     }
 
+    /// Whether it is a container of so many items at least.
+    #[must_use]
+    pub fn has_items(&self, id: ObjectId, least: u64) -> bool {
+        // Each item takes a word and more: the sizes, which lie side by side, spare a look at nearly all of the objects themselves.
+        self.objects().size(id) >= least.saturating_mul(8)
+            && self.kind(id).is_some_and(|kind| kind.kind.is_container())
+            && self.len_of(id).is_some_and(|len| len >= least)
+    }
+
     /// `len()` of a container; `None` for what is none.
     #[must_use]
     pub fn len_of(&self, id: ObjectId) -> Option<u64> {

@@ -1,10 +1,10 @@
 //! The lines that add to what a look shows, as text and as JSON.
 
 use lowtide_lint::feeds::{Bound, Kind, Site, Statement};
-use lowtide_pyheap::{HolderGrowth, Total};
+use lowtide_pyheap::{Census, HolderGrowth, Total};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 
-use super::look::Look;
 use super::text::row;
 use super::view::Holder;
 use crate::culprit::{self, Culprit, Sources, Standing, words};
@@ -21,7 +21,7 @@ pub struct Blame {
 
 impl Blame {
     /// Reads the program's source for them.
-    pub fn new(sources: Sources, look: &Look, grown: &[HolderGrowth], containers: &[Holder]) -> Self {
+    pub fn new(sources: Sources, census: &Census, graphs: &HashSet<u64>, grown: &[HolderGrowth], containers: &[Holder]) -> Self {
         // A container has grown from nothing, some time ago.
         let whole = containers.iter().map(|container| {
             let Total { count, bytes } = container.held;
@@ -36,7 +36,7 @@ impl Blame {
             }
         });
         let asked: Vec<HolderGrowth> = grown.iter().cloned().chain(whole).collect();
-        let mut culprits = culprit::culprits(&sources, &look.census, look.memory.as_ref(), &asked);
+        let mut culprits = culprit::culprits(&sources, census, graphs, &asked);
         let containers = culprits.split_off(grown.len().min(culprits.len()));
         Self { sources, grown: culprits, containers }
     }

@@ -18,7 +18,7 @@ use std::time::Duration;
 use lowtide_pyheap::Summary;
 use lowtide_pyheap::torch::Filter;
 
-use crate::culprit::Sources;
+use crate::culprit::{self, Sources};
 use crate::duration;
 use crate::exit::{self, Failure};
 use crate::output::TextOrJson;
@@ -116,9 +116,14 @@ fn shown(args: &Args, mut look: Look, before: Option<&Summary>, sources: Sources
         tensor: args.tensor.clone(),
         all: args.all,
     };
-    let view = view::view(&mut look, before, &wanted);
+    let graphs = culprit::graphs(look.memory.as_ref());
+    // What grew is known last; without it the program's source is read while somebody else works out what memory is for.
+    let is_alone = before.is_none();
+    let (view, blame) = view::view(&mut look, before, &wanted, |census, containers| {
+        if is_alone { Ok(Blame::new(sources, census, &graphs, &[], containers)) } else { Err(sources) }
+    });
     let grown = view.growth.as_ref().map_or(&[][..], |growth| &growth.holders);
-    let blame = Blame::new(sources, &look, grown, &view.holders);
+    let blame = blame.unwrap_or_else(|sources| Blame::new(sources, &look.census, &graphs, grown, &view.holders));
     let stdout = std::io::stdout();
     let answer = match args.format {
         TextOrJson::Json => json::json(&look, &view, &blame),

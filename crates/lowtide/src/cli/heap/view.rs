@@ -58,11 +58,16 @@ pub struct Holder {
     pub held: Total,
 }
 
-/// Works out what is shown.
-pub fn view(look: &mut Look, before: Option<&Summary>, wanted: &Wanted) -> View {
+/// Works out what is shown. `then` is asked about the containers as soon as they are known; what it says comes with the view.
+pub fn view<T>(
+    look: &mut Look,
+    before: Option<&Summary>,
+    wanted: &Wanted,
+    then: impl FnOnce(&Census, &[Holder]) -> T,
+) -> (View, T) {
     let top = if wanted.all { usize::MAX } else { TOP };
     let census = &look.census;
-    let ((bytes, (types, types_left), (holders, holders_left), of_type), memory) = std::thread::scope(|scope| {
+    let ((bytes, (types, types_left), (holders, holders_left), of_type), said, memory) = std::thread::scope(|scope| {
         // The two ask the same objects different questions: millions of them, so that it pays to ask at the same time.
         let memory = look.memory.as_mut().map(|found| {
             scope.spawn(move || {
@@ -75,8 +80,9 @@ pub fn view(look: &mut Look, before: Option<&Summary>, wanted: &Wanted) -> View 
         let bytes = by_type.iter().map(|(_, total)| total.bytes).sum();
         let of_type = wanted.kind.as_ref().map_or_else(Vec::new, |name| of_type(census, name, top));
         let objects = (bytes, types(census, by_type, wanted, top), holders(census, wanted, top), of_type);
+        let said = then(census, &objects.2.0);
         let memory = memory.map(|memory| memory.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        (objects, memory)
+        (objects, said, memory)
     });
     let growth = before.map(|before| {
         let mut growth = look.census.growth_since(before);
@@ -93,7 +99,8 @@ pub fn view(look: &mut Look, before: Option<&Summary>, wanted: &Wanted) -> View 
     let asked: Vec<ObjectId> = grown.iter().map(|holder| holder.id).chain(containers).collect();
     let (grown_own, holders_own) = owned(look, &asked, grown.len());
     let by_name = wanted.holder.is_some();
-    View { bytes, memory, types, types_left, holders, holders_left, of_type, growth, grown_own, holders_own, by_name }
+    let view = View { bytes, memory, types, types_left, holders, holders_left, of_type, growth, grown_own, holders_own, by_name };
+    (view, said)
 }
 
 /// What these own: of the first `grown` of them, and of the rest.
@@ -135,10 +142,7 @@ fn types(census: &Census, by_type: Vec<(TypeId, Total)>, wanted: &Wanted, top: u
 /// Containers with many items, those that hold most first.
 fn holders(census: &Census, wanted: &Wanted, top: usize) -> (Vec<Holder>, usize) {
     let held = census.held_bytes();
-    let is_large = |id: &ObjectId| {
-        census.kind(*id).is_some_and(|kind| kind.kind.is_container()) && census.len_of(*id).is_some_and(|len| len >= ITEMS)
-    };
-    let mut large: Vec<ObjectId> = census.objects().ids().filter(is_large).collect();
+    let mut large: Vec<ObjectId> = census.objects().ids().filter(|id| census.has_items(*id, ITEMS)).collect();
     large.sort_by_key(|id| (Reverse(held.get(*id)), *id));
     let count = large.len();
     // What a module defines is not what a program gathers.

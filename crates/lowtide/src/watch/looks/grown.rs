@@ -97,7 +97,7 @@ pub fn grown(now: Now, before: &Before, seconds: f64) -> Grown {
     let added = added(census, memory, elsewhere, &growth.holders, &below);
     let beyond = memory.map_or_else(Beyond::default, |memory| memory.beyond(census, true));
     let owned = owned(census, &growth.holders, &below, &beyond);
-    let culprits = culprits(sources, census, memory, &growth.holders);
+    let culprits = culprits(sources, census, &culprit::graphs(memory), &growth.holders);
     let holders = culprits.iter().zip(added).zip(owned);
     let holders = holders.map(|((culprit, added), (also, unaccounted))| HolderGrown {
         also,
