@@ -4,7 +4,7 @@ use crate::excursion;
 use crate::pyramid::Window;
 use crate::{shape, trend};
 
-/// Blocks that the last stretch is cut into at most; at least [`FEWEST`] are needed.
+/// Blocks that the last stretch is cut into at most; at least [`crate::judge::FEWEST`] are needed.
 const BLOCKS: usize = 16;
 
 /// The minimum of each of up to [`BLOCKS`] blocks of equal length, none shorter than 1.15 times the

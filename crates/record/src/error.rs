@@ -48,7 +48,7 @@ pub enum RecordError {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// The most that [`crate::read`] takes.
+        /// The most that [`crate::read()`] takes.
         limit: u64,
     },
     /// The file that was followed is another run's now.

@@ -1,7 +1,7 @@
 //! Record: a run on disk.
 //!
 //! One file per run: an append-only log of checksummed frames (`format.rs` has the layout). [`Writer`] makes it
-//! while the run goes on, [`read`] and [`stream`] turn it back into [`lowtide_model::Event`]s, [`Follower`] does so while it is still
+//! while the run goes on, [`read()`] and [`stream`] turn it back into [`lowtide_model::Event`]s, [`Follower`] does so while it is still
 //! written, [`export`] hands it to other tools, [`place`] says where recordings live.
 //!
 //! Design constraints:

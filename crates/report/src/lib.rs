@@ -2,7 +2,7 @@
 //!
 //! Nothing is decided here: a verdict, a number or a name that the report does not hold is left out, never
 //! made up. What a report holds may come from a hostile process (its command line is its own choice), so
-//! every piece of text is escaped in one place, [`text`]'s page, before it reaches a terminal.
+//! every piece of text is escaped in one place, [`text()`]'s page, before it reaches a terminal.
 
 mod compare;
 mod curve;
@@ -26,7 +26,7 @@ pub use redact::{Redaction, redact};
 pub use sarif::sarif;
 pub use text::{Frame, Part, TextOptions, beginning, part, pieces, short, source_text, text};
 
-/// The JSON schema (draft 2020-12) that every output of [`json`] fulfils.
+/// The JSON schema (draft 2020-12) that every output of [`json()`] fulfils.
 pub const JSON_SCHEMA: &str = include_str!("../schema/lowtide.report.1.json");
 
 /// The JSON schema (draft 2020-12) that every output of [`compare_json`] fulfils.
