@@ -7,12 +7,14 @@
 //! What it does to the target stands in `docs/heap.md`: nothing but the pause, some system calls that end with EINTR, and
 //! timer ticks that fall together.
 //!
-//! What else could stop us and so keep the target waiting is Ctrl-Z: see `job.rs`.
+//! What else could stop us and so keep the target waiting is Ctrl-Z: see `job.rs`; and what keeps it waiting longer than it has to is a
+//! busy machine: see `hurry.rs`.
 //!
 //! **A process that waits for the target as its parent** sees each stop in waitpid(2), whichever of its threads asked for
 //! it, as an exit status that says "stopped": it must not take that for an end. `std::process::Child` does, so a parent
 //! that waits by it must not be the one that stops.
 
+mod hurry;
 mod job;
 mod ptrace;
 mod tracer;
@@ -29,6 +31,7 @@ use crate::error::Error;
 use crate::image::Image;
 use crate::process::{Process, read_memory};
 use crate::source::Source;
+use hurry::Hurry;
 use job::NotNow;
 use tracer::Tracer;
 
@@ -48,6 +51,7 @@ pub struct Stopped {
     release: Sender<()>,
     tracer: Option<JoinHandle<()>>,
     threads: usize,
+    hurry: Option<Hurry>,
     _not_now: NotNow,
 }
 
@@ -64,6 +68,7 @@ impl Stopped {
     pub(crate) fn new(process: &Process, budget: Duration) -> Result<Self, Error> {
         process.must_be_ours()?;
         let not_now = NotNow::new();
+        let hurry = Hurry::new();
         let shared = Arc::new(Shared {
             pid: process.pid(),
             budget,
@@ -84,7 +89,8 @@ impl Stopped {
         let gone = || Err(Error::Gone { pid: process.pid() });
         match said.recv().unwrap_or_else(|_| gone()) {
             Ok(threads) => {
-                Ok(Self { process: process.clone(), shared, release, tracer: Some(tracer), threads, _not_now: not_now })
+                let process = process.clone();
+                Ok(Self { process, shared, release, tracer: Some(tracer), threads, hurry: Some(hurry), _not_now: not_now })
             }
             Err(error) => {
                 let _ = tracer.join();
@@ -148,6 +154,7 @@ impl Stopped {
             let _ = self.release.send(());
             let _ = tracer.join();
         }
+        self.hurry = None;
         self.elapsed()
     }
 }
