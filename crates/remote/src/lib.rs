@@ -40,4 +40,4 @@ pub use image::{Image, Trouble, prefetch};
 pub use maps::{Map, Maps, Perms};
 pub use process::{Process, Root};
 pub use source::Source;
-pub use stop::Stopped;
+pub use stop::{Stopped, hurried};

@@ -32,6 +32,7 @@ use crate::image::Image;
 use crate::process::{Process, read_memory};
 use crate::source::Source;
 use hurry::Hurry;
+pub use hurry::hurried;
 use job::NotNow;
 use tracer::Tracer;
 

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use lowtide_analyse::Suspicion;
 use lowtide_collect::Collector;
 use lowtide_model::{Answer, BudgetAt, Event, Look, MarkKind, Note, NoteKind, ProcId, Report, Request, Role, Tick};
-use lowtide_remote::{How, Meeting, Process, copying, fits, held, shorter};
+use lowtide_remote::{How, Meeting, Process, copying, fits, held, hurried, shorter};
 
 use super::clock::crowd;
 use super::guard::guarded;
@@ -172,6 +172,7 @@ impl Looks {
                 self.pids.remove(&exit.id);
                 self.roles.remove(&exit.id);
                 self.peaks.gone(exit.id);
+                self.plan.gone(exit.id);
                 self.before.remove(&exit.id);
             }
             _ => {}
@@ -356,18 +357,21 @@ impl Looks {
     /// Holds it still, if that is not expected to take longer than it may by now.
     fn stop_if_short(&mut self, due: Due, process: Process, room: u64, objects: u64, now_s: f64) -> Vec<Event> {
         // By the clock, on a machine that others use, too.
-        let long = held(objects).mul_f64(crowd().min(MOST_CROWDED));
+        let crowd = crowd().min(MOST_CROWDED);
+        let long = held(objects).mul_f64(hurried(crowd));
         if let Some(target) = &due.target {
             // For what is asked for it may be held longer than for what nobody asked for.
             let affords = self.plan.affords(now_s, long) || (self.peaks.asked() && long <= LONGEST_AT_PEAK);
             return if target.now && affords { self.stop(due, process, room, now_s) } else { Vec::new() };
         }
+        // What can be learned without a stop is learned now. On a busy machine that comes first: a stop that is broken off, since it was only
+        // guessed how long it takes, tells nothing.
+        let is_first = due.anew || self.plan.may_glance(due.id);
+        if is_first && !self.plan.affords(now_s, held(objects).mul_f64(crowd)) {
+            return self.start(due, process, Way::Passing, room, now_s, None);
+        }
         if self.plan.affords(now_s, long) {
             return self.stop(due, process, room, now_s);
-        }
-        // What can be learned without a stop is learned now.
-        if due.anew || self.plan.may_glance(due.id) {
-            return self.start(due, process, Way::Passing, room, now_s, None);
         }
         self.plan.puts_off(long);
         Vec::new()

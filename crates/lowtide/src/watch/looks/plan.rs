@@ -79,6 +79,8 @@ pub struct Plan {
     put_off: Option<Duration>,
     /// Since when a low tide is waited for.
     waiting_s: Option<f64>,
+    /// Who ended while its growth was claimed, and nobody had looked into it.
+    ended: Option<Suspicion>,
     /// What each process had of late: seconds, bytes.
     tides: HashMap<ProcId, VecDeque<(f64, f64)>>,
 }
@@ -134,6 +136,9 @@ impl Plan {
             self.waiting_s = None;
         }
         self.suspicion = suspicion;
+        let grows =
+            |pid: u32| report.findings.iter().any(|one| one.grows() && one.process.as_ref().is_some_and(|of| of.pid == pid));
+        self.ended.take_if(|ended| !grows(ended.pid));
     }
 
     /// Takes note of what each process has now, bytes: whoever is suspected next need not be followed for a while first.
@@ -247,9 +252,16 @@ impl Plan {
         is_end
     }
 
+    /// A process has ended. Its growth stays claimed, and nobody is suspected of it any more.
+    pub fn gone(&mut self, id: ProcId) {
+        if self.suspicion.as_ref().is_some_and(|suspicion| suspicion.id == id && suspicion.claimed) {
+            self.ended = self.suspicion.take();
+        }
+    }
+
     /// Why it was not looked into whose growth is claimed, where no look was taken: at the end of a run.
     pub fn unlooked(&self) -> Option<(ProcId, u32, String)> {
-        let suspicion = self.suspicion.as_ref().filter(|suspicion| suspicion.claimed)?;
+        let suspicion = self.suspicion.as_ref().filter(|suspicion| suspicion.claimed).or(self.ended.as_ref())?;
         let seen = self.seen.get(&suspicion.id).copied().unwrap_or_default();
         if seen.looks > 0 || seen.failures >= MOST_FAILURES {
             return None;
@@ -261,6 +273,9 @@ impl Plan {
                 expected.as_secs_f64(),
                 100.0 * SHARE
             ),
+            None if self.ended.as_ref().is_some_and(|ended| ended.id == suspicion.id) => {
+                "it ended before it was looked into: a longer run tells more".to_owned()
+            }
             None => "the run was over before it was looked into: a longer run tells more".to_owned(),
         };
         Some((suspicion.id, suspicion.pid, why))

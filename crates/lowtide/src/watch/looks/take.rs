@@ -9,7 +9,7 @@ use lowtide_model::{BudgetAt, Grown, MOST_ON_DEVICES, OnDevice, PartOfBudget, Ro
 use lowtide_pyheap::memory::Memory;
 use lowtide_pyheap::torch::{Error as TorchError, find};
 use lowtide_pyheap::{Budget, Census, Error, Part, Python, budget};
-use lowtide_remote::{Copied, Image, Process};
+use lowtide_remote::{Copied, Image, Process, hurried};
 
 use super::grown::{Before, Now, grown};
 use super::plan::SHARE;
@@ -222,7 +222,7 @@ fn passing(process: &Process, budget: u64) -> Result<Taken, Error> {
     let runtime = Python::runtime(process, &image)?;
     let (since, cpu_s) = (Instant::now(), thread_cpu_s());
     let census = Python::at(&image, runtime).and_then(|python| Census::in_passing(image, python))?;
-    let most = Duration::try_from_secs_f64(CROWDED * (thread_cpu_s() - cpu_s)).unwrap_or_default();
+    let most = Duration::try_from_secs_f64(hurried(CROWDED) * (thread_cpu_s() - cpu_s)).unwrap_or_default();
     let expected = Some(since.elapsed().min(most).mul_f64(AS_LONG));
     let (objects, before) = (census.objects().len() as u64, Some(Arc::new(Before::lengths_of(&census))));
     let (pause, devices, cpu_s) = (Duration::ZERO, Vec::new(), thread_cpu_s());

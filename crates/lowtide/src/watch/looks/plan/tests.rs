@@ -35,6 +35,25 @@ fn from(from_s: u32, suspicion: Suspicion, told: bool) -> impl Fn(u32) -> Option
 }
 
 #[test]
+fn why_nobody_looked_is_told_of_a_process_that_ended_before_the_run() {
+    let mut plan = Plan { suspicion: Some(suspected()), ..Plan::default() };
+    plan.gone(ProcId(4));
+    plan.gone(ProcId(3));
+    assert_eq!(plan.due(30.0), None, "there is nobody to look at any more");
+    assert!(plan.unlooked().is_some_and(|(id, pid, why)| (id, pid) == (ProcId(3), 7) && why.contains("it ended")));
+    let mut looked_at = Plan { suspicion: Some(suspected()), ..Plan::default() };
+    looked_at.looked(ProcId(3), 20.0, SHORT, true);
+    looked_at.gone(ProcId(3));
+    assert_eq!(looked_at.unlooked(), None);
+    let mut possible = Plan { suspicion: Some(Suspicion { claimed: false, ..suspected() }), ..Plan::default() };
+    possible.gone(ProcId(3));
+    assert_eq!(possible.unlooked(), None, "nothing was claimed of it");
+    let report = lowtide_analyse::Analyser::default().report();
+    plan.review(&report, None);
+    assert_eq!(plan.unlooked(), None, "its growth is not claimed any more");
+}
+
+#[test]
 fn looks_come_at_low_tides_and_ever_further_apart() {
     let (at, first) = looked(300, SHORT, from(20, suspected(), false));
     assert_eq!((at.len(), first.len()), (MOST as usize, 1), "{at:?}");
