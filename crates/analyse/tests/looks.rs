@@ -74,6 +74,9 @@ fn who_keeps_open_files_is_named_by_their_number() {
     let found = run(opener("files", 20));
     let finding = leak(&found);
     assert_eq!((finding.kind, finding.holder.as_ref().map(|held| held.name.as_str())), (Some(Kind::Fds), Some("writers")));
+    // Processes of a loader come with queues, and these with threads and files.
+    let found = run(opener("processes and files", 20));
+    assert_eq!(leak(&found).holder.as_ref().map(|held| held.name.as_str()), Some("writers"));
     for other in [opener("", 20), opener("files", 500), opener("files", 1), HolderGrown { bounded: true, ..opener("files", 20) }]
     {
         assert_eq!(leak(&run(other.clone())).holder, None, "{other:?}");

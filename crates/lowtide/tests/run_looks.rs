@@ -4,7 +4,7 @@
 mod common;
 
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use lowtide_model::{Event, Look, NoteKind};
 use serde_json::Value;
@@ -41,13 +41,20 @@ def main():
 main()
 ";
 
+/// The interpreter itself: a wrapper that chooses one (pyenv's is a shell script) runs other commands first, which are processes of the
+/// run, too, and are seen where they live for half a second.
+fn interpreter() -> String {
+    let output = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().unwrap();
+    common::text(&output.stdout).trim().to_owned()
+}
+
 /// Runs it for so many seconds; gives what came out, the report and the looks in the recording.
 fn run(folder: &Path, options: &[&str], what: &str, seconds: &str) -> (Output, Value, Vec<Look>) {
     let (script, report) = (folder.join("train.py"), folder.join("report.json"));
     std::fs::write(&script, PROGRAM).unwrap();
     let mut command = common::lowtide(folder);
     command.arg("run").args(options).arg("-o").arg(&report).arg("--record").arg(folder.join("run.lowtide"));
-    command.args(["--", "python3"]).arg(&script).args([what, seconds]).current_dir(folder);
+    command.arg("--").arg(interpreter()).arg(&script).args([what, seconds]).current_dir(folder);
     let output = command.output().unwrap();
     let report = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
     let events = lowtide_record::read(&folder.join("run.lowtide")).unwrap().events;

@@ -162,6 +162,17 @@ pub enum Sort {
     Other,
 }
 
+/// What stands between the words of [`HolderGrown::opens`].
+pub const OPENS_AND: &str = " and ";
+
+impl HolderGrown {
+    /// Whether its elements hold something of this sort.
+    #[must_use]
+    pub fn has_opened(&self, what: &str) -> bool {
+        self.opens.split(OPENS_AND).any(|sort| sort == what)
+    }
+}
+
 /// Somebody who holds more than before.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HolderGrown {
@@ -194,7 +205,8 @@ pub struct HolderGrown {
     /// Other lines that add to it again and again, at most [`MOST_SITES`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sites: Vec<Site>,
-    /// What its elements hold of the operating system's, in a word: threads, files, processes; empty where nothing.
+    /// What its elements hold of the operating system's: threads, files, processes, with [`OPENS_AND`] between them, what brings others
+    /// with it first; empty where nothing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub opens: String,
     /// Its elements have memory that is no object of Python's: the buffers that figures are drawn into, decoded images.

@@ -5,11 +5,11 @@ use crate::census::Census;
 use crate::types::{Kind, Type, flags};
 use crate::visit::{self, Label, Sink};
 use crate::walk::ObjectId;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 /// Elements of a container that are looked at, the last ones.
 const ELEMENTS: usize = 8;
-/// References between an element and what it holds, and objects that are looked at on the way.
+/// References between an element and what it holds, and objects that are looked at on the way, of each.
 const DEPTH: usize = 3;
 const MOST: usize = 64;
 /// References of one object on the way.
@@ -29,22 +29,32 @@ const CLASSES: [(&str, &str); 9] = [
 ];
 
 impl Census {
-    /// What the last elements of a container hold of the operating system's, in a word; looked for in the elements themselves,
-    /// in tuples, lists and dicts among them, and in the attributes of instances.
+    /// What the last elements of a container hold of the operating system's, in a word for each sort, what brings others with it first;
+    /// looked for in the elements themselves, in tuples, lists and dicts among them, and in the attributes of instances. What several
+    /// of them share does not become more with them.
     #[must_use]
-    pub fn opens(&self, container: ObjectId) -> Option<&'static str> {
-        let (kind, address) = self.met(container)?;
-        kind.kind.is_container().then_some(())?;
-        let mut next: VecDeque<_> = self.last_held(kind, address, ELEMENTS).into_iter().map(|found| (found, 0)).collect();
-        let (mut seen, mut best) = (HashSet::new(), None);
+    pub fn opens(&self, container: ObjectId) -> Vec<&'static str> {
+        let Some((kind, address)) = self.met(container).filter(|(kind, _)| kind.kind.is_container()) else { return Vec::new() };
+        let mut holders: BTreeMap<(usize, u64), usize> = BTreeMap::new();
+        let elements = self.last_held(kind, address, ELEMENTS);
+        elements.into_iter().flat_map(|element| self.held_by(element)).for_each(|found| *holders.entry(found).or_default() += 1);
+        let own = holders.into_iter().filter(|(_, holders)| *holders == 1);
+        let mut words: Vec<&str> = own.filter_map(|((rank, _), _)| CLASSES.get(rank)).map(|(_, what)| *what).collect();
+        words.dedup();
+        words
+    }
+
+    /// What one element holds: the positions of the classes, and where each is.
+    fn held_by(&self, element: (&Type, u64)) -> BTreeSet<(usize, u64)> {
+        let (mut next, mut seen, mut found) = (VecDeque::from([(element, 0)]), HashSet::new(), BTreeSet::new());
         while let Some(((kind, address), depth)) = next.pop_front() {
             if let Some(rank) = self.resource(kind) {
-                best = Some(best.map_or(rank, |best: usize| best.min(rank)));
+                found.insert((rank, address));
             } else if depth < DEPTH && seen.len() < MOST && may_hold(kind) && seen.insert(address) {
                 next.extend(self.last_held(kind, address, ATTRIBUTES).into_iter().map(|found| (found, depth + 1)));
             }
         }
-        best.and_then(|rank| CLASSES.get(rank)).map(|(_, what)| *what)
+        found
     }
 
     /// The position of its class.

@@ -260,8 +260,8 @@ fn name_opener(series: &Series, grown: &Grown, finding: &mut Finding) {
         _ => "files",
     };
     let mut fitting: Vec<&HolderGrown> = grown.holders.iter().filter(fits).collect();
-    fitting.sort_by_key(|holder| holder.opens != opened);
-    let Some(first) = fitting.first().filter(|first| first.opens == opened || series.kind == Kind::Fds) else {
+    fitting.sort_by_key(|holder| !holder.has_opened(opened));
+    let Some(first) = fitting.first().filter(|first| first.has_opened(opened) || series.kind == Kind::Fds) else {
         finding.evidence.push(format!(
             "two looks {} apart: nothing that Python holds has as many more elements that hold {opened} ({expected:.0} more are expected)",
             Seconds(grown.seconds)
@@ -336,8 +336,9 @@ fn name_holder(series: &Series, grown: &Grown, finding: &mut Finding) {
 /// Names who keeps more maps than before, of which shared memory is made: how much each of them has is not in its bytes. Where several
 /// do, it may be any of them.
 fn name_mapper(grown: &Grown, expected: f64, finding: &mut Finding) -> bool {
-    let keeps =
-        |holder: &&HolderGrown| !holder.bounded && holder.opens == MAPS && holder.len.is_some_and(|[before, now]| now > before);
+    let keeps = |holder: &&HolderGrown| {
+        !holder.bounded && holder.has_opened(MAPS) && holder.len.is_some_and(|[before, now]| now > before)
+    };
     let mut keepers = grown.holders.iter().filter(keeps);
     let (Some(holder), None) = (keepers.next(), keepers.next()) else { return false };
     let more = holder.len.map_or(0, |[before, now]| now - before);

@@ -2,7 +2,7 @@
 
 use crate::kept::{Sort, is_added, sort};
 use crate::words::{code, function};
-use crate::{Cause, Fix, Language, Live, Severity};
+use crate::{Cause, Fix, Language, Live, Memory, Severity};
 use lowtide_lint::check::{Check, Hit, Put};
 use lowtide_lint::flow::Place;
 use lowtide_lint::model::Ranged;
@@ -33,7 +33,9 @@ self.callbacks.append(lambda: mean)"#,
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
-    (live.objects_named(&["function", "method", "partial", "cell"]) && live.adds_to_container()).then_some(88)
+    // Threads and processes have methods of their own, which hold nothing but them.
+    let resources = matches!(live.kind, Memory::Processes | Memory::Threads | Memory::Descriptors);
+    (live.objects_named(&["function", "method", "partial", "cell"]) && live.adds_to_container() && !resources).then_some(88)
 }
 
 /// A function made in a step, that uses what belongs to the step, is put somewhere for good.

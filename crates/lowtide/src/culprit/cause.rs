@@ -42,7 +42,7 @@ fn live(culprit: &Culprit, seen: &Seen) -> Live {
     let longer = statement.is_some_and(|statement| statement.kind == Kind::Rebuilt);
     let chain = growth.len.is_none() && growth.kind.ends_with("Tensor") && !longer;
     Live {
-        kind: match culprit.opens {
+        kind: match culprit.opens.first().copied() {
             Some("threads") => Memory::Threads,
             Some("processes") => Memory::Processes,
             Some(_) => Memory::Descriptors,
@@ -174,7 +174,7 @@ mod tests {
         let culprit = Culprit {
             holder,
             holds: None,
-            opens: None,
+            opens: Vec::new(),
             site: Some(statement),
             others: Vec::new(),
             in_library: false,
@@ -211,7 +211,7 @@ mod tests {
         }
 
         fn opens(mut self, what: &'static str) -> Self {
-            self.culprit.opens = Some(what);
+            self.culprit.opens.push(what);
             self
         }
 
@@ -326,6 +326,16 @@ mod tests {
             ),
             ("LT311", made().of("bytes").each(&["PIL.PngImagePlugin.PngImageFile"])),
             ("LT403", made().each(&["torch.utils.data.dataloader._MultiProcessingDataLoaderIter"]).opens("processes")),
+            // Each has queues, and these have methods and threads.
+            (
+                "LT403",
+                made()
+                    .of("dict")
+                    .each(&["method", "torch.utils.data.dataloader._MultiProcessingDataLoaderIter"])
+                    .opens("processes")
+                    .opens("threads"),
+            ),
+            ("LT706", made().of("dict").each(&["method"]).opens("threads")),
             ("LT404", made().tensors(cpu, false).in_worker()),
             ("LT404", made().of("bytes").held_as("dict", "Images").by(Kind::Item).in_worker()),
             ("LT503", made().tensors(gpu, false).in_worker()),

@@ -37,8 +37,8 @@ pub struct Culprit {
     pub holder: HolderGrowth,
     /// The type of most of what it has, where it is a container.
     pub holds: Option<String>,
-    /// What its elements hold of the operating system's, in a word: threads, files.
-    pub opens: Option<&'static str>,
+    /// What its elements hold of the operating system's, what brings others with it first: threads, files.
+    pub opens: Vec<&'static str>,
     /// The line that adds to it, with what is known of it.
     pub site: Option<Statement>,
     /// Other lines that add to it, the most telling first.
@@ -75,6 +75,13 @@ pub enum Standing {
     Bounded,
     /// No line can be shown, or none that runs again and again. The reason.
     Unknown(String),
+}
+
+impl Culprit {
+    /// What its elements hold of the operating system's, in words; `None` where nothing.
+    pub fn opened(&self) -> Option<String> {
+        (!self.opens.is_empty()).then(|| self.opens.join(lowtide_model::OPENS_AND))
+    }
 }
 
 /// The lines that add to what grew, in the order of `grown` (that of the most bytes). Reads the program's files, parses them
@@ -116,12 +123,12 @@ fn with_unread(mut answer: Answer) -> Answer {
     answer
 }
 
-fn culprit(holder: HolderGrowth, answer: Answer, in_library: bool, opens: Option<&'static str>, sources: &Sources) -> Culprit {
+fn culprit(holder: HolderGrowth, answer: Answer, in_library: bool, opens: Vec<&'static str>, sources: &Sources) -> Culprit {
     let Answer { mut statements, reason, .. } = answer;
     // `n += 1` makes no tensor and no object of a class any longer.
     let is_text = ["str", "bytes", "bytearray", "tuple"].contains(&holder.kind.as_str());
     statements.retain(|statement| statement.kind != Kind::Extend || holder.len.is_some() || is_text);
-    let standing = standing(&holder, opens.is_some(), &statements, reason);
+    let standing = standing(&holder, !opens.is_empty(), &statements, reason);
     let files: HashSet<&Path> = statements.iter().map(|statement| statement.site.file.as_path()).collect();
     let mut changed: Vec<PathBuf> = files.into_iter().filter(|file| sources.has_changed(file)).map(Path::to_owned).collect();
     changed.sort();

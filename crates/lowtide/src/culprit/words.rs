@@ -23,7 +23,7 @@ pub fn why(culprit: &Culprit, sources: &Sources) -> String {
         }
         None => {}
     }
-    if let Some(what) = culprit.opens {
+    if let Some(what) = culprit.opened() {
         why.push_str(&format!("; its elements hold {what}, which cost more than their bytes"));
     }
     if first.certainty == Certainty::ByName {

@@ -286,7 +286,7 @@ impl Census {
             return;
         }
         let keeps = |holder: &&mut HolderGrowth| {
-            holder.len.is_some_and(|(before, now)| now > before) && self.opens(holder.id) == Some("threads")
+            holder.len.is_some_and(|(before, now)| now > before) && self.opens(holder.id).contains(&"threads")
         };
         // Python itself keeps all threads that run, too.
         let of_python = |holder: &HolderGrowth| matches!(&holder.path.root, Place::Module { name, .. } if name == "threading");

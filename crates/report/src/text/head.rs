@@ -273,13 +273,17 @@ fn forecast_line(oom: &OomForecast, ended: &str) -> Option<(String, bool)> {
 
 /// Side findings: spikes, plateaus, constant cost, further leaks.
 pub fn also(page: &mut Page, report: &Report, verbose: bool) {
-    let head = report.leak().map(std::ptr::from_ref);
+    let head = report.leak();
+    let named = head.and_then(|head| head.holder.as_ref()).map(|holder| &holder.path);
     let others = report
         .findings
         .iter()
-        .filter(|finding| Some(std::ptr::from_ref(*finding)) != head)
+        .filter(|finding| Some(std::ptr::from_ref(*finding)) != head.map(std::ptr::from_ref))
         .filter(|finding| !matches!(finding.class, Class::Oom | Class::Expectation))
-        .map(|finding| if finding.grows() { format!("growing: {}", beside(finding)) } else { beside(finding) });
+        .map(|finding| match finding.grows() {
+            true => format!("growing: {}{}", beside(finding), held_by(finding, named)),
+            false => beside(finding),
+        });
     list(page, "also", others, verbose);
 }
 
@@ -288,6 +292,13 @@ pub fn beside(finding: &Finding) -> String {
     let whose = finding.process.as_ref().map(|process| process.role_label.as_str());
     let whose = whose.filter(|label| !label.is_empty() && !finding.text.contains(label));
     whose.map_or_else(|| finding.text.clone(), |whose| format!("{whose}: {}", finding.text))
+}
+
+/// `, held by board.writers (list): train.py:37 self.writers.append(thread)   LT706`, where the head has not named them.
+fn held_by(finding: &Finding, named: Option<&Vec<String>>) -> String {
+    let Some(holder) = finding.holder.as_ref().filter(|holder| Some(&holder.path) != named) else { return String::new() };
+    let line = finding.site.as_ref().map_or(String::new(), |site| format!(": {}", words::line(site, finding.cause.as_ref())));
+    format!(", held by {} ({}){line}", cut(&holder.name, 80), holder.kind)
 }
 
 /// One line each; where not all was asked for, the rest is counted.

@@ -65,3 +65,29 @@ fn what_memory_is_for_has_a_column_for_each_moment() {
     let all = text(&report, &TextOptions { verbose: true, ..TextOptions::default() });
     assert!(all.contains("not explained") && !all.contains("smaller part"), "{all}");
 }
+
+#[test]
+fn a_side_finding_says_who_holds_it_unless_the_first_one_did() {
+    let mut report = samples::held();
+    let mut threads = lowtide_model::Finding::new(lowtide_model::Class::Leak, "threads", "threads of pid 7 rose from 1 to 169");
+    threads.growth = report.findings[0].growth.clone();
+    threads.holder = report.findings[0].holder.clone();
+    report.findings.insert(1, threads);
+    let options = TextOptions { width: 200, ..TextOptions::default() };
+    let said = |report: &lowtide_model::Report| {
+        let text = text(report, &options);
+        text.lines().find(|line| line.contains("threads of pid 7")).unwrap().trim_end().to_owned()
+    };
+    assert!(said(&report).ends_with("from 1 to 169"), "{}", said(&report));
+    let other = &mut report.findings[1];
+    other.holder.as_mut().unwrap().path = vec!["module __main__".into(), "board: Board".into(), ".writers: list".into()];
+    other.holder.as_mut().unwrap().name = "board.writers".into();
+    other.site =
+        Some(lowtide_model::Site { file: "/home/me/train.py".into(), line: 37, column: None, text: "writers.append(t)".into() });
+    other.cause = Some("LT706".into());
+    assert!(
+        said(&report).contains("169, held by board.writers (list): train.py:37   writers.append(t)   LT706"),
+        "{}",
+        said(&report)
+    );
+}

@@ -81,7 +81,7 @@ impl Blame {
         let standing = standing(&culprit.standing);
         holder["alike"] = culprit.holder.alike.into();
         holder["holds"] = culprit.holds.clone().into();
-        holder["opens"] = culprit.opens.into();
+        holder["opens"] = culprit.opened().into();
         holder["site"] = culprit.site.as_ref().map_or(Value::Null, statement);
         holder["sites"] = culprit.others.iter().map(statement).collect();
         holder["standing"] = standing.into();

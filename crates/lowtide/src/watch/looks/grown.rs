@@ -165,7 +165,7 @@ fn holder(culprit: &Culprit, added: Added, sources: &Sources, role: Option<Role>
         objects,
         sites: others(culprit, site.as_ref(), sources),
         site,
-        opens: culprit.opens.unwrap_or_default().to_owned(),
+        opens: culprit.opened().unwrap_or_default(),
         native: NATIVE.contains(&cause.as_str()),
         bounded: culprit.standing == Standing::Bounded,
         unreachable: matches!(growth.path.root, Place::Garbage | Place::Native),
