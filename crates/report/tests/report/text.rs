@@ -86,7 +86,7 @@ fn a_side_finding_says_who_holds_it_unless_the_first_one_did() {
         Some(lowtide_model::Site { file: "/home/me/train.py".into(), line: 37, column: None, text: "writers.append(t)".into() });
     other.cause = Some("LT706".into());
     assert!(
-        said(&report).contains("169, held by board.writers (list): train.py:37   writers.append(t)   LT706"),
+        said(&report).contains("169, held by board.writers (list): train.py:37 writers.append(t) LT706"),
         "{}",
         said(&report)
     );
