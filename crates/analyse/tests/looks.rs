@@ -5,7 +5,7 @@ mod common;
 use lowtide_analyse::Analyser;
 use lowtide_model::{
     Event, ExitStatus, Finding, Grown, HolderGrown, HypothesisState, InnerFacts, Kind, Look, Mark, MarkKind, Note, NoteKind,
-    ObjectGrown, PartGrown, ProcId, ProcSample, Process, Report, Role, RunEnd, Site, Sort, Tick, Verdict,
+    ObjectGrown, PartGrown, ProcId, ProcSample, Process, Report, Role, RunEnd, Site, Sort, SystemSample, Tick, Verdict,
 };
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -205,11 +205,17 @@ fn run(rate: f64, holders: Vec<HolderGrown>, native: f64) -> Report {
 
 /// The same for so many seconds.
 fn run_for(seconds: u32, rate: f64, holders: Vec<HolderGrown>, native: f64) -> Report {
-    run_with(seconds, rate, holders, native, |_| None)
+    run_with(None, seconds, rate, holders, native, |_| None)
+}
+
+/// The same on a machine with so much memory.
+fn run_within(system: Option<SystemSample>, seconds: u32, rate: f64, holders: Vec<HolderGrown>, native: f64) -> Report {
+    run_with(system, seconds, rate, holders, native, |_| None)
 }
 
 /// The same, where marks come with these facts.
 fn run_with(
+    system: Option<SystemSample>,
     seconds: u32,
     rate: f64,
     holders: Vec<HolderGrown>,
@@ -237,7 +243,7 @@ fn run_with(
         }
         let anon = (100.0 + rate * t_s) * MIB + f64::from(t % 3) * 4096.0;
         let sample = ProcSample { anon: anon as u64, ..ProcSample::empty(ProcId(0)) };
-        analyser.push(&Event::Tick(Tick { t_s: t_s + 0.1, procs: vec![sample], ..Tick::default() }));
+        analyser.push(&Event::Tick(Tick { t_s: t_s + 0.1, procs: vec![sample], system, ..Tick::default() }));
     }
     analyser.report()
 }
@@ -338,7 +344,7 @@ fn what_no_name_leads_to_may_wait_for_the_collector() {
     let facts = |enabled, collections: fn(u32) -> u32| {
         move |t| Some(InnerFacts { gc_enabled: Some(enabled), gc_full: Some(collections(t)), ..InnerFacts::default() })
     };
-    let run = |holders, facts: &dyn Fn(u32) -> Option<InnerFacts>| run_with(90, 1.0, holders, 0.0, facts);
+    let run = |holders, facts: &dyn Fn(u32) -> Option<InnerFacts>| run_with(None, 90, 1.0, holders, 0.0, facts);
     let waits = run(vec![lost()], &|_| None);
     assert_eq!(waits.verdict, Verdict::Undecided);
     let open = &waits.hypotheses[0];
@@ -359,6 +365,30 @@ fn a_limit_that_is_not_reached_for_minutes_limits_nothing() {
     let finding = leak(&report);
     assert!(finding.holder.is_none() && finding.confidence < 0.95);
     assert!(finding.evidence.iter().any(|line| line.contains("boxes") && line.contains("it has a limit")), "{finding:?}");
+}
+
+#[test]
+fn what_says_how_much_it_takes_is_no_leak_until_it_is_full() {
+    // One more each second, 30 of them after 60 s.
+    let window = |limit| HolderGrown { bounded: true, limit: Some(limit), ..holder("window", 15.0) };
+    for seconds in [90, 400] {
+        let report = run_for(seconds, 1.0, vec![window(1030)], 0.0);
+        assert_eq!(report.verdict, Verdict::Undecided, "{seconds} s");
+        assert!(report.leak().is_none() && report.more_seconds_needed > 1060.0 - f64::from(seconds), "{report:#?}");
+        let said = &report.hypotheses[0].evidence;
+        assert!(
+            said.contains("it fills up to 1030 elements (30 when it was looked into); at this rate it is full in 1"),
+            "{said}"
+        );
+    }
+    let late = run_for(400, 1.0, vec![window(40)], 0.0);
+    assert_eq!(late.verdict, Verdict::LikelyLeak, "it was full long ago");
+    let both = run_for(400, 1.0, vec![window(1030), HolderGrown { bounded: true, ..holder("others", 6.0) }], 0.0);
+    assert_eq!(both.verdict, Verdict::LikelyLeak, "of the other one nobody knows");
+    let small = SystemSample { total: 2 << 30, available: 700 << 20, ..SystemSample::default() };
+    let within = |limit| run_within(Some(small), 400, 1.0, vec![window(limit)], 0.0).verdict;
+    assert_eq!(within(1030), Verdict::Undecided, "less than 700 MiB are to come");
+    assert_eq!(within(3030), Verdict::LikelyLeak, "it never gets there");
 }
 
 #[test]

@@ -218,6 +218,9 @@ pub struct HolderGrown {
     /// No name of the program leads to it: nothing refers to it but itself, or only native code does. A full collection may free it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unreachable: bool,
+    /// The most elements that it takes, by what it says itself: a deque's `maxlen`, the `maxsize` of an `lru_cache`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
     /// Why it grows, or why no line is told; one sentence, empty where nothing is known.
     #[serde(default)]
     pub why: String,

@@ -8,6 +8,7 @@ pub mod budget;
 mod census;
 mod error;
 mod growth;
+mod limits;
 pub mod memory;
 pub mod native;
 pub mod offsets;

@@ -1,5 +1,9 @@
-//! Growth that is not claimed at once, since looks show that it may have an end: its source limits who holds it, or nobody
-//! can be named who does, and the garbage collector may still come to it.
+//! Growth that is not claimed at once, since looks show that it may have an end: somebody holds it whom the source, or the container
+//! itself, limits; or no name leads to it, and the garbage collector may still come.
+//!
+//! Before that it cannot be told from a leak by anything else. Where a container says how many elements it takes, it is known when it
+//! will be full, and nothing is claimed until then, if there is the memory for it. Else nothing is claimed for some minutes, and after
+//! them the growth is no more than likely a leak.
 
 use lowtide_model::{Bytes, HolderGrown, Kind, Seconds, Sort};
 
@@ -20,29 +24,52 @@ const MOST_OF_IT: f64 = 0.5;
 /// So many full collections that took nothing of it away show that the collector does not come to it: what hangs in a chain of cycles
 /// goes link by link.
 const COLLECTIONS: usize = 2;
+/// What fills up may take so many times as long as its rate between two looks says: runs slow down for validation and checkpoints.
+const LATE: f64 = 1.5;
+/// And so much longer, seconds: that it has stopped must show.
+const SHOWS_S: f64 = 30.0;
 
-/// Holds back growth that may have an end, for some minutes.
+/// Holds back growth that may have an end, for as long as that may still come.
 pub fn hold_back(run: &Analyser, series: &mut [Series]) {
     for series in series.iter_mut().filter(|series| series.judged.grows()) {
+        let Some(open) = open(run, series).filter(|open| open.share >= MOST_OF_IT) else { continue };
         let span_s = series.judged.until_s - series.judged.since_s;
-        if let Some(open) = open(run, series).filter(|open| span_s < LONGEST_S && open.share >= MOST_OF_IT) {
+        let now_s = series.judged.until_s;
+        match open.full.filter(|full| full.fits(run, now_s)) {
+            Some(full) if now_s < full.sure_s => series.judged.hold_back(open.doubt, full.sure_s - now_s),
             // Whatever it has taken so far, as much again shows whether it has an end.
-            series.judged.hold_back(open.doubt, span_s.min(LONGEST_S - span_s));
+            None if span_s < LONGEST_S => series.judged.hold_back(open.doubt, span_s.min(LONGEST_S - span_s)),
+            _ => {}
         }
     }
 }
 
 /// Who holds growth that is held back, why that may have an end, and what to do.
 pub fn who_may_end(run: &Analyser, series: &Series) -> Option<(String, &'static str)> {
-    let Open { doubt, holder, seconds, .. } = open(run, series)?;
-    let grew = format!("{} grew by {} in {}", holder.name, Bytes(own(holder).unsigned_abs()), Seconds(seconds));
-    Some(if doubt == FILLS {
-        let said = format!("{grew}, and its source keeps it from growing for ever ({})", holder.why);
-        (said, "watch on: it must stop growing where it is full")
+    let open = open(run, series)?;
+    let grew = format!("{} grew by {} in {}", open.holder.name, Bytes(own(open.holder).unsigned_abs()), Seconds(open.seconds));
+    Some(if open.doubt == FILLS {
+        (format!("{grew}{}", limit(run, series, &open)), "watch on: it must stop growing where it is full")
     } else {
         let said = format!("{grew}, and no name of the program leads there: a full collection may free it");
         (said, "watch on, or call gc.collect() once: what falls then was held by cycles")
     })
+}
+
+/// What limits it, and when it is full.
+fn limit(run: &Analyser, series: &Series, open: &Open) -> String {
+    let Some(full) = &open.full else {
+        return format!(", and its source keeps it from growing for ever ({})", open.holder.why);
+    };
+    let left_s = full.at_s - series.judged.until_s;
+    let when = match left_s > 0.0 {
+        true => {
+            format!("at this rate it is full in {}, with {} more", Seconds(left_s), Bytes(full.bytes_at(series.judged.until_s)))
+        }
+        false => "by its rate it is full by now".to_owned(),
+    };
+    let room = if full.fits(run, series.judged.until_s) { "" } else { ", and that is more memory than is left" };
+    format!(": it fills up to {} elements ({} when it was looked into); {when}{room}", full.limit, full.len)
 }
 
 /// Whether growth cannot be more than likely a leak, since looks show that it may have an end.
@@ -54,20 +81,60 @@ pub fn may_end(run: &Analyser, series: &Series) -> bool {
 struct Open<'a> {
     /// Why.
     doubt: &'static str,
-    /// The first of those that hold it.
+    /// The first of those who hold it.
     holder: &'a HolderGrown,
     /// The share of the growth that all of them explain.
     share: f64,
     /// Between the two looks.
     seconds: f64,
+    /// When the last of them is full, where all of them say how many elements they take.
+    full: Option<Full>,
 }
 
-/// Where things that their source limits, or that no name leads to, explain some of the growth, and nothing else does.
+/// The end of filling.
+#[derive(Clone, Copy)]
+struct Full {
+    /// Elements that it had at the last look, and that it takes.
+    len: u64,
+    limit: u64,
+    /// When it is full by the rate between two looks, and when for sure, seconds.
+    at_s: f64,
+    sure_s: f64,
+    /// By how many bytes a second it grows until then.
+    rate: f64,
+}
+
+impl Full {
+    /// By what a holder was at a look, and by how many bytes a second the process has grown since.
+    fn of(holder: &HolderGrown, look_s: f64, seconds: f64, rate: f64) -> Option<Self> {
+        let (limit, [before, len]) = (holder.limit?, holder.len?);
+        let more = len.checked_sub(before).filter(|more| *more > 0)? as f64;
+        let between = own(holder).max(0) as f64 / seconds;
+        // It may have become slower since.
+        let slower = if rate > 0.0 && rate < between { between / rate } else { 1.0 };
+        let left_s = limit.saturating_sub(len) as f64 * seconds / more * slower;
+        let sure_s = look_s + LATE * left_s + SHOWS_S;
+        Some(Self { len, limit, at_s: look_s + left_s, sure_s, rate: between / slower })
+    }
+
+    /// Bytes that are still to come.
+    fn bytes_at(&self, now_s: f64) -> u64 {
+        (self.rate * (self.at_s - now_s).max(0.0)) as u64
+    }
+
+    /// Whether there is the memory for it: a limit that is never reached limits nothing.
+    fn fits(&self, run: &Analyser, now_s: f64) -> bool {
+        let more = self.bytes_at(now_s);
+        run.limits().all().iter().filter(|limit| limit.name != "shm").all(|limit| limit.bytes.saturating_sub(limit.used) > more)
+    }
+}
+
+/// Where what is limited, or what no name leads to, explains some of the growth, and nothing else does.
 fn open<'a>(run: &'a Analyser, series: &Series) -> Option<Open<'a>> {
     if series.copied || !matches!(series.kind, Kind::Anonymous | Kind::Shmem) {
         return None;
     }
-    let grown = run.looks().by_process.get(&series.process?)?;
+    let (look_s, grown) = run.looks().grown(series.process?)?;
     if mostly(grown, Sort::Native) || mostly(grown, Sort::Holes) {
         return None;
     }
@@ -78,8 +145,11 @@ fn open<'a>(run: &'a Analyser, series: &Series) -> Option<Open<'a>> {
     let waits = |holder: &HolderGrown| holder.unreachable && may_be_collected(run, series);
     let all = fitting.iter().all(|holder| holder.bounded || waits(holder));
     let holder = fitting.first().copied().filter(|_| all)?;
+    let full: Option<Vec<Full>> =
+        fitting.iter().map(|holder| Full::of(holder, look_s, grown.seconds, series.judged.rate)).collect();
+    let full = full.and_then(|full| full.into_iter().max_by(|a, b| a.at_s.total_cmp(&b.at_s)));
     let doubt = if holder.bounded { FILLS } else { UNREACHABLE };
-    Some(Open { doubt, holder, share: fitting.into_iter().map(share).sum(), seconds: grown.seconds })
+    Some(Open { doubt, holder, share: fitting.into_iter().map(share).sum(), seconds: grown.seconds, full })
 }
 
 /// Whether the collector may still come to what grew: it is not off, and was not seen to leave it alone.

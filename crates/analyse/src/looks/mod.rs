@@ -1,8 +1,7 @@
 //! What looks into a process say of its growth: who holds what was added.
 //!
 //! A look never makes a leak and never rules one out: it names somebody only for growth that was found without it, and only
-//! where what grew between two looks is of the size of that growth. Where that is something that its source limits, nothing is claimed
-//! for some minutes, and after them the growth is no more than likely a leak.
+//! where what grew between two looks is of the size of that growth. What may have an end is in `held_back.rs`.
 
 mod held_back;
 
@@ -38,6 +37,8 @@ const BESIDE: f64 = 0.1;
 #[derive(Debug, Default)]
 pub struct Looks {
     by_process: BTreeMap<ProcId, Grown>,
+    /// When each of these was taken, seconds.
+    grown_s: BTreeMap<ProcId, f64>,
     /// When each process was looked into last without anything to compare with, seconds.
     first_s: BTreeMap<ProcId, f64>,
     /// What PyTorch's allocator gave out more by its history, by process and device, and how long telling it held the process up,
@@ -95,6 +96,7 @@ impl Looks {
         if let Some(grown) = look.grown.as_ref().filter(|grown| grown.seconds.is_finite() && grown.seconds > 0.0) {
             // The newest has been over the longest time.
             self.by_process.insert(look.id, grown.clone());
+            self.grown_s.insert(look.id, look.t_s);
         } else if look.objects > 0 {
             self.first_s.insert(look.id, look.t_s);
         }
@@ -121,6 +123,11 @@ impl Looks {
     /// What memory was for the last times that it was looked into, in the order of time: the process, seconds, the parts.
     pub fn moments(&self) -> impl Iterator<Item = &(ProcId, f64, BudgetAt)> {
         self.moments.iter()
+    }
+
+    /// What grew in a process between the two looks that are furthest apart, and when the second of them was, seconds.
+    pub(crate) fn grown(&self, process: ProcId) -> Option<(f64, &Grown)> {
+        Some((*self.grown_s.get(&process)?, self.by_process.get(&process)?))
     }
 
     /// How many looks there were.

@@ -175,6 +175,7 @@ mod tests {
             holder,
             holds: None,
             opens: Vec::new(),
+            limit: None,
             site: Some(statement),
             others: Vec::new(),
             in_library: false,

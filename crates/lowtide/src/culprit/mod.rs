@@ -39,6 +39,8 @@ pub struct Culprit {
     pub holds: Option<String>,
     /// What its elements hold of the operating system's, what brings others with it first: threads, files.
     pub opens: Vec<&'static str>,
+    /// The most elements that it takes, by what it says itself.
+    pub limit: Option<u64>,
     /// The line that adds to it, with what is known of it.
     pub site: Option<Statement>,
     /// Other lines that add to it, the most telling first.
@@ -103,6 +105,11 @@ pub fn culprits(sources: &Sources, census: &Census, graphs: &HashSet<u64>, grown
         let answer = with_unread(answer);
         let in_library = facts.is_librarys(&grown.path);
         let mut culprit = culprit(grown.clone(), answer, in_library, census.opens(grown.id), sources);
+        culprit.limit = census.limit(grown.id);
+        if culprit.limit.is_some() {
+            // Whatever the source seems to do: what it makes elsewhere, or under conditions, is there.
+            culprit.standing = Standing::Bounded;
+        }
         culprit.holds = holds.get(&grown.id).cloned();
         culprit.near = near.clone().filter(|_| in_library);
         culprit
@@ -137,7 +144,7 @@ fn culprit(holder: HolderGrowth, answer: Answer, in_library: bool, opens: Vec<&'
     // Beside a line of the program, those of libraries are others' uses of the same name.
     let own = site.as_ref().is_some_and(|site| !site.library);
     let others = statements.filter(|other| !(own && other.library)).take(OTHERS).collect();
-    Culprit { holder, holds: None, opens, site, others, in_library, near: None, standing, changed }
+    Culprit { holder, holds: None, opens, limit: None, site, others, in_library, near: None, standing, changed }
 }
 
 fn standing(holder: &HolderGrowth, opens: bool, statements: &[Statement], reason: Option<String>) -> Standing {

@@ -6,10 +6,12 @@ use super::{Culprit, Sources, Standing};
 
 /// Why it grows, or why it is none to blame.
 pub fn why(culprit: &Culprit, sources: &Sources) -> String {
+    // The number says more than where the source sets it.
+    let limit = culprit.limit.map(|limit| format!("it takes no more than {limit} elements"));
     let Some(first) = &culprit.site else {
         return match &culprit.standing {
             Standing::Unknown(reason) => reason.clone(),
-            _ => String::new(),
+            _ => limit.unwrap_or_default(),
         };
     };
     let mut why = match &culprit.standing {
@@ -17,6 +19,7 @@ pub fn why(culprit: &Culprit, sources: &Sources) -> String {
         _ => adds(first).to_owned(),
     };
     match &first.bound {
+        _ if limit.is_some() => why.push_str(&format!("; {}", limit.unwrap_or_default())),
         Some(bound) => why.push_str(&format!("; {}", bounded(bound, sources))),
         None if matches!(culprit.standing, Standing::Culprit | Standing::Suspect) => {
             why.push_str(", and nothing in the source takes it away");

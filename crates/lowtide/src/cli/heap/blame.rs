@@ -82,6 +82,7 @@ impl Blame {
         holder["alike"] = culprit.holder.alike.into();
         holder["holds"] = culprit.holds.clone().into();
         holder["opens"] = culprit.opened().into();
+        holder["limit"] = culprit.limit.into();
         holder["site"] = culprit.site.as_ref().map_or(Value::Null, statement);
         holder["sites"] = culprit.others.iter().map(statement).collect();
         holder["standing"] = standing.into();

@@ -169,6 +169,7 @@ fn holder(culprit: &Culprit, added: Added, sources: &Sources, role: Option<Role>
         native: NATIVE.contains(&cause.as_str()),
         bounded: culprit.standing == Standing::Bounded,
         unreachable: matches!(growth.path.root, Place::Garbage | Place::Native),
+        limit: culprit.limit,
         why: words::why(culprit, sources),
         cause,
         ..HolderGrown::default()
