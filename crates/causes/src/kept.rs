@@ -4,7 +4,7 @@ use lowtide_lint::ask::{given, last_name, method};
 use lowtide_lint::check::{Check, Put, Value, loops_around};
 use lowtide_lint::feeds::Phase;
 use lowtide_lint::flow::{At, Place};
-use lowtide_lint::model::{Binding, BindingKind, BlockKind, Bound, Expr, ExprCall, Operator, ScopeId, ScopeKind};
+use lowtide_lint::model::{Binding, BindingKind, BlockId, BlockKind, Bound, Expr, ExprCall, Model, Operator, ScopeId, ScopeKind};
 use lowtide_lint::program::FileId;
 
 /// What sort of thing is kept.
@@ -262,13 +262,7 @@ fn is_batch<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
     let model = check.flow.models.of(put.file);
     let is_one = |value: &Expr| {
         let Expr::Name(name) = value else { return false };
-        let of_loop = loops_around(model, put.block).next().is_some_and(|round| {
-            model.assigns.iter().any(|assign| {
-                assign.block == round
-                    && matches!(assign.how, Bound::Element | Bound::Part)
-                    && matches!(assign.target, Expr::Name(target) if target.id == name.id)
-            })
-        });
+        let of_loop = loops_around(model, put.block).next().is_some_and(|round| is_element_of(model, value, round));
         let given = model.function_of(put.scope).is_some_and(|function| {
             check.is_each_round(put.file, function)
                 && model
@@ -355,7 +349,7 @@ fn never_repeats_within<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &'p Expr,
                 // One for each round of a loop is much only where it is data.
                 || counts_up(check, put.file, put.scope, key, looks)
                     && (is_exception(check, put) || check.value(put.file, put.scope, put.block, put.value).is_data())
-                || made().is_some_and(|(_, value)| never_repeats_within(check, put, value, false, looks))
+                || made().is_some_and(|(_, value)| never_repeats_within(check, put, value, false, looks) || is_address(check, put, value))
         }
         Expr::Attribute(_) => is_counted(check, put, key),
         // `f"step_{self.step}"`
@@ -365,6 +359,41 @@ fn never_repeats_within<'p>(check: &Check<'_, 'p>, put: &Put<'p>, key: &'p Expr,
         Expr::Tuple(each) => each.elts.iter().any(inner),
         _ => false,
     }
+}
+
+/// Whether a value is the address of what a parameter is given, and some caller in a training gives it another tensor or element each
+/// time: `known[id(x)]`.
+fn is_address<'p>(check: &Check<'_, 'p>, put: &Put<'p>, value: &'p Expr) -> bool {
+    let Expr::Call(call) = value else { return false };
+    let model = check.flow.models.of(put.file);
+    let of = match (&*call.func, &*call.arguments.args) {
+        (Expr::Name(name), [of]) if name.id.as_str() == "id" => of,
+        (Expr::Attribute(method), []) if method.attr.as_str() == "data_ptr" => &*method.value,
+        _ => return false,
+    };
+    let Expr::Name(name) = of else { return false };
+    let Some(function) = model.function_of(put.scope) else { return false };
+    check.callers(put.file, function).into_iter().any(|(from, call)| {
+        let Some(round) = check.long_loop(from, call.block) else { return false };
+        let given = check.flow.given(from, &call, put.file, function).into_iter();
+        let mut given = given.filter(|one| one.parameter == name.id.as_str() && one.depth == 0);
+        check.runs_with_training(from, call.scope, call.block)
+            && given.any(|one| {
+                !check.is_steady(from, call.scope, one.value, Some(round))
+                    && (check.value(from, call.scope, call.block, one.value) == Value::Tensor
+                        || is_element_of(check.flow.models.of(from), one.value, round))
+            })
+    })
+}
+
+/// Whether a loop gives a variable: its own, or a part of it.
+fn is_element_of(model: &Model, value: &Expr, round: BlockId) -> bool {
+    let Expr::Name(name) = value else { return false };
+    model.assigns.iter().any(|assign| {
+        assign.block == round
+            && matches!(assign.how, Bound::Element | Bound::Part)
+            && matches!(assign.target, Expr::Name(target) if target.id == name.id)
+    })
 }
 
 /// Whether a variable is the number of a loop's round, of a loop that runs once: `for step, batch in enumerate(loader)`. Or a

@@ -8,6 +8,7 @@ use ruff_python_ast::{CmpOp, ExprCall, Number, UnaryOp};
 use crate::check::{Check, loops_around};
 use crate::feeds::is_inside;
 use crate::flow::{ClassId, Place};
+pub use crate::inside::{names_in, slices_in, words};
 use crate::model::{Assign, BindingKind, BlockId, BlockKind, Bound, Call, Expr, Model, Operator, ScopeId, ScopeKind, TextRange};
 use crate::program::FileId;
 
@@ -451,24 +452,6 @@ impl<'p> Check<'_, 'p> {
     pub fn text(&self, file: FileId, range: TextRange) -> &str {
         self.flow.models.of(file).source.slice(range)
     }
-}
-
-/// Every name that an expression reads.
-#[must_use]
-pub fn names_in(expr: &Expr) -> HashSet<&str> {
-    use ruff_python_ast::visitor::{Visitor, walk_expr};
-    struct Names<'a>(HashSet<&'a str>);
-    impl<'a> Visitor<'a> for Names<'a> {
-        fn visit_expr(&mut self, expr: &'a Expr) {
-            if let Expr::Name(name) = expr {
-                self.0.insert(name.id.as_str());
-            }
-            stacker::maybe_grow(128 << 10, 2 << 20, || walk_expr(self, expr));
-        }
-    }
-    let mut names = Names(HashSet::new());
-    names.visit_expr(expr);
-    names.0
 }
 
 /// The last part of a dotted name.

@@ -22,7 +22,7 @@ pub use values::Value;
 
 use crate::ask::Answers;
 use crate::autograd::Autograd;
-use crate::feeds::{Containers, Site, innermost_loop};
+use crate::feeds::{Containers, Site, innermost_loop, is_inside};
 use crate::fix::Fix;
 use crate::flow::{At, ClassId, Flow, Place};
 use crate::model::{BlockId, BlockKind, Expr, Model, ScopeId, TextSize};
@@ -164,17 +164,23 @@ impl<'f, 'p> Check<'f, 'p> {
         of_model && self.flow.places(file, scope, expr).iter().all(local)
     }
 
-    /// Whether an expression is a local, and the loops around only count. Over a run's steps they would call `backward`.
+    /// Whether an expression is a local, and the loops around only count. Over a run's steps they call `backward`, with what is there
+    /// before them.
     fn is_counted(&self, file: FileId, scope: ScopeId, block: BlockId, expr: &'p Expr) -> bool {
         let model = self.flow.models.of(file);
         let Some(function) = model.function_of(scope) else { return false };
         let own = |at: &At<'_>| matches!(at.place, Place::Variable(_, owner, _) if owner == function);
+        let places = self.flow.places(file, scope, expr);
+        let is_older = |round| {
+            let mut assigned = places.iter().flat_map(|at| self.flow.assigned(at.place));
+            !assigned.any(|(of, assign)| *of == file && is_inside(model, assign.block, round))
+        };
         let counts = |round| match &model.block(round).kind {
-            BlockKind::For(each) => is_range(&each.iter),
+            BlockKind::For(each) => is_range(&each.iter) && !(is_older(round) && self.trains_in(file, round)),
             _ => false,
         };
         let mut rounds = loops_around(model, block).peekable();
-        rounds.peek().is_some() && rounds.all(counts) && self.flow.places(file, scope, expr).iter().all(own)
+        rounds.peek().is_some() && places.iter().all(own) && rounds.all(counts)
     }
 
     /// Whether two expressions can mean the same object.

@@ -9,6 +9,7 @@ pub mod check;
 pub mod feeds;
 pub mod fix;
 pub mod flow;
+mod inside;
 pub mod model;
 pub mod program;
 pub mod source;

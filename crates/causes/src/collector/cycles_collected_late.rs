@@ -1,11 +1,12 @@
 //! LT601: Reference cycles wait for the collector.
 
+use crate::let_go::{is_let_go, keeps_parameter};
 use crate::{Cause, Class, Fix, Language, Live, RootKind, Severity};
 use lowtide_lint::ask::{given, last_name};
 use lowtide_lint::check::{Check, Confidence, Hit, loops_around};
 use lowtide_lint::feeds::Kind;
 use lowtide_lint::flow::ClassId;
-use lowtide_lint::model::{Assign, BindingKind, Bound, Call, Expr, Model, Ranged, ScopeId, TextRange, TextSize};
+use lowtide_lint::model::{BindingKind, Bound, Call, Expr, Model, Ranged, ScopeId, TextRange, TextSize};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -136,17 +137,6 @@ fn leads_back<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, class: Cl
     }
 }
 
-/// Whether a constructor puts a parameter as it is into an attribute.
-fn keeps_parameter(check: &Check, file: FileId, constructor: ScopeId, parameter: &str) -> bool {
-    let is_kept = |assign: &Assign| {
-        assign.scope == constructor
-            && assign.how == Bound::Whole
-            && matches!(assign.target, Expr::Attribute(target) if check.flow.own_class(file, constructor, &target.value).is_some())
-            && matches!(assign.value, Expr::Name(name) if name.id.as_str() == parameter)
-    };
-    check.flow.models.of(file).assigns.iter().any(is_kept)
-}
-
 /// A method that is bound to its object: no property, which gives a value, and none that needs no object.
 fn is_plain_method(check: &Check, class: ClassId, name: &str) -> bool {
     let Some((file, method)) = check.flow.method(class, name) else { return false };
@@ -216,11 +206,19 @@ fn is_made_again(check: &Check, class: ClassId) -> bool {
     })
 }
 
-/// Whether a loop makes a model and runs it, or trains something: others put the layers of one model together.
+/// Whether a loop makes a model and runs it, or trains something, itself or in a function that makes the model and lets go of it:
+/// others put the layers of one model together.
 fn is_made_to_be_run<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, call: &Call<'p>) -> bool {
-    let constructs = model.function_of(call.scope).is_some_and(|function| model.scope(function).name() == "__init__");
-    !constructs
-        && check.long_loop(file, call.block).is_some_and(|round| check.trains_in(file, round) || check.runs_model(file, round))
+    let function = model.function_of(call.scope);
+    let constructs = function.is_some_and(|function| model.scope(function).name() == "__init__");
+    let by_loop =
+        || check.long_loop(file, call.block).is_some_and(|round| check.trains_in(file, round) || check.runs_model(file, round));
+    let by_call = || {
+        function.is_some_and(|function| {
+            check.is_called_in_loop(file, function) && check.trains(file, function) && is_let_go(check, file, model, call)
+        })
+    };
+    !constructs && (by_loop() || by_call())
 }
 
 fn is_made_with_data<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, call: &Call<'p>) -> bool {

@@ -3,6 +3,7 @@
 use crate::kept::{Sort, never_repeats, sort};
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
+use lowtide_lint::ask::words;
 use lowtide_lint::check::{Check, Confidence, Hit, Put};
 use lowtide_lint::feeds::Kind;
 use lowtide_lint::flow::{ClassId, Place};
@@ -89,12 +90,4 @@ fn is_never_read<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
         // What others tell of it is more.
         && !check.kept_for_good().iter().any(|other| (other.file, other.offset) == (put.file, put.offset))
         && !super::logger_keeps_values::keeps(check, put)
-}
-
-/// How often a name stands in a text as a word.
-fn words(text: &str, name: &str) -> usize {
-    let part = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
-    text.match_indices(name)
-        .filter(|(at, _)| !part(text[..*at].chars().next_back()) && !part(text[at + name.len()..].chars().next()))
-        .count()
 }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::made_with_model::made_with_model;
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::check::{Check, Hit, Put};
+use lowtide_lint::check::{Check, Confidence, Hit, Put};
 use lowtide_lint::feeds::Kind;
 use lowtide_lint::feeds::cache_limit;
 use lowtide_lint::flow::{ClassId, Place};
@@ -32,7 +33,7 @@ def features(self, x):
     self.encoder = encoder
     self.features = lru_cache(maxsize=256)(encoder)"#,
     },
-    harmless: "A cache with a limit, of small results, on a class with one instance.",
+    harmless: "A cache with a limit, of small results, on a class with one instance, or with instances that hold nothing large.",
     sources: &["https://docs.python.org/3/library/functools.html", "https://docs.python.org/3/faq/programming.html"],
     signature: Some(signature),
     rule: Some(rule),
@@ -43,7 +44,8 @@ fn signature(live: &Live) -> Option<u8> {
     (live.statement == Some(Kind::Cache) && live.in_class).then_some(95)
 }
 
-/// `@cache` or `@lru_cache(maxsize=None)` on a method; with a limit only where an instance is a model, which has size enough.
+/// `@cache` or `@lru_cache(maxsize=None)` on a method; with a limit only where an instance is a model, which has size enough, or where
+/// each is made with one in a function that lets go of it.
 fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     // A decorator is mostly used more than once.
@@ -65,11 +67,15 @@ fn rule(check: &Check) -> Vec<Hit> {
                 if knows(model, decorator.expression.start()) {
                     continue;
                 }
-                if !limited || check.autograd.is_module(ClassId { file, scope: class }) {
-                    let (decorated, owner) = (code(check, file, &decorator.expression), model.qualified_name(class));
-                    hits.push(Hit::new(file, decorator.expression.start()).saying(format!(
-                        "the cache of {decorated} keeps each `{owner}` that `{}` was called on, for as long as the class lives",
-                        function.name
+                let class = ClassId { file, scope: class };
+                let (decorated, owner) = (code(check, file, &decorator.expression), model.qualified_name(class.scope));
+                let each = format!("the cache of {decorated} keeps each `{owner}` that `{}` was called on", function.name);
+                let hit = Hit::new(file, decorator.expression.start());
+                if !limited || check.autograd.is_module(class) {
+                    hits.push(hit.saying(format!("{each}, for as long as the class lives")));
+                } else if let Some(with) = made_with_model(check, class) {
+                    hits.push(hit.with(Confidence::Medium).saying(format!(
+                        "{each}, with {with}, until others take their places: who made it has let go of it long before"
                     )));
                 }
             }

@@ -9,6 +9,7 @@ mod hooks_registered_again;
 mod images_kept_open;
 pub(crate) mod logger_keeps_values;
 mod lru_cache_on_method;
+mod made_with_model;
 mod mutable_default;
 mod progress_bar_postfix;
 

@@ -97,7 +97,7 @@ fn is_made_once<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>) ->
         && places().iter().all(|at| check.flow.assigned(at.place).all(|(of, other)| is_nothing(*of, other)))
 }
 
-/// Whether the same function asks a container for the key before: `if key in cache`, `cache.get(key)`.
+/// Whether the same function asks a container for the key before: `if key in cache`, `cache.get(key)`, `try: return cache[key]`.
 pub(crate) fn is_cached<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
     if put.key.is_none() {
         return false;
@@ -112,7 +112,25 @@ pub(crate) fn is_cached<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> bool {
         }
         _ => false,
     });
+    // The entry is read where a `KeyError` would be caught, and made where it was, or after that.
+    let tried = || {
+        let is_entry = |value: &'p Expr| matches!(value, Expr::Subscript(item) if same(&item.value));
+        let inside = |scope, block| {
+            model.function_of(scope) == function && model.blocks_within(block).any(|block| matches!(block.kind, BlockKind::Try))
+        };
+        let catches = model
+            .blocks
+            .iter()
+            .any(|block| model.function_of(block.scope) == function && matches!(block.kind, BlockKind::Except));
+        catches
+            && (model.results.iter().any(|result| inside(result.scope, result.block) && is_entry(result.value))
+                || model
+                    .assigns
+                    .iter()
+                    .any(|assign| assign.target.is_name_expr() && inside(assign.scope, assign.block) && is_entry(assign.value)))
+    };
     asked
+        || tried()
         || model.calls.iter().filter(|call| model.function_of(call.scope) == function).any(
             |call| matches!(&*call.call.func, Expr::Attribute(method) if method.attr.as_str() == "get" && same(&method.value)),
         )

@@ -4,11 +4,11 @@ use super::cached_embedding_with_graph::is_cached;
 use crate::kept::is_added;
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
-use lowtide_lint::ask::{argument, given, is_backward, names_in, says};
+use lowtide_lint::ask::{argument, given, is_backward, names_in, says, slices_in};
 use lowtide_lint::check::{Check, Confidence, Hit, Put, loops_around};
 use lowtide_lint::feeds::{Bound as Limit, is_inside};
 use lowtide_lint::flow::{At, ClassId, Place};
-use lowtide_lint::model::{Assign, BindingKind, BlockKind, Bound, Expr, Operator, Ranged, ScopeId};
+use lowtide_lint::model::{Assign, BindingKind, BlockKind, Bound, Expr, Model, Operator, Ranged, ScopeId};
 use lowtide_lint::program::FileId;
 
 /// The page.
@@ -48,7 +48,7 @@ fn rule(check: &Check) -> Vec<Hit> {
         for put in puts.iter().filter(|put| keeps(check, put)) {
             if is_cached(check, put)
                 || check.firm_bound(put).is_some() && !is_let_go_late(check, put)
-                || check.autograd.is_summed_up(file, put.scope, put.container)
+                || check.autograd.is_summed_up(file, put.scope, put.container) && !is_used_in_part(check, model, put)
             {
                 continue;
             }
@@ -93,6 +93,25 @@ fn joined<'p>(check: &Check<'_, 'p>, file: FileId, assign: &Assign<'p>) -> Optio
         Hit::new(file, target.start())
             .saying(format!("{} gets longer by {} with its graph", code(check, file, target), code(check, file, added)))
             .fixed(check.detach(file, scope, block, added, target))
+    })
+}
+
+/// Whether a round around calls `backward` on no more than a slice of the container, which was made before it: what the slice leaves
+/// out keeps the graphs of earlier rounds. `torch.stack(kept[-32:]).sum().backward()`
+fn is_used_in_part<'p>(check: &Check<'_, 'p>, model: &Model<'p>, put: &Put<'p>) -> bool {
+    let places = check.flow.places(put.file, put.scope, put.container);
+    loops_around(model, put.block).any(|round| {
+        let inside = |block| is_inside(model, block, round);
+        let passes = model.calls.iter().any(|call| inside(call.block) && is_backward(call.call));
+        let renewed =
+            || places.iter().any(|at| check.flow.assigned(at.place).any(|(of, made)| *of == put.file && inside(made.block)));
+        let by_slice = || {
+            let has_slice =
+                |value: &'p Expr| slices_in(value).into_iter().any(|whole| check.same(put.file, put.scope, whole, put.container));
+            let mut parts = model.assigns.iter().filter(|assign| inside(assign.block) && has_slice(assign.value)).peekable();
+            parts.peek().is_some() && parts.all(|assign| check.autograd.reaches_backward(put.file, assign))
+        };
+        passes && !renewed() && by_slice()
     })
 }
 

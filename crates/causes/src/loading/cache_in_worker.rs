@@ -1,5 +1,6 @@
 //! LT404: A cache in the data set exists once per worker.
 
+use super::rows_written_into::data_set_of;
 use crate::{Cause, Fix, Language, Live, Role, Severity};
 use lowtide_lint::ask::names_in;
 use lowtide_lint::check::{Check, Confidence, Hit, Put, Value, Workers};
@@ -11,7 +12,8 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "cache-in-worker",
     title: "A cache in the data set exists once per worker",
     severity: Severity::Bounded,
-    happens: "`__getitem__` stores decoded samples on the data set, to be faster in the next epoch.",
+    happens: "`__getitem__` stores decoded samples on the data set, to be faster in the next epoch; or it writes them into the row \
+                  that it has looked up, which the data set keeps.",
     keeps: "Each worker has its own copy of the data set and fills its own cache; without persistent workers it is \
                 thrown away each epoch, and without a bound it grows to the whole data set, per worker.",
     shows: "Workers grow, the trainer does not.",
@@ -41,6 +43,10 @@ fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model) in check.files() {
         for put in check.puts(file, model) {
+            if let Some(hit) = written_into_row(check, &put) {
+                hits.push(hit);
+                continue;
+            }
             let Some(class) = check.makes_samples(file, put.scope) else { continue };
             let of_self =
                 check.flow.places(file, put.scope, put.container).iter().any(|at| is_attribute_of_data(check, at.place));
@@ -70,6 +76,17 @@ fn rule(check: &Check) -> Vec<Hit> {
         }
     }
     hits
+}
+
+/// What is decoded for one sample is put into the row that the data set keeps. Where the row is asked for it before, it is a cache.
+fn written_into_row<'p>(check: &Check<'_, 'p>, put: &Put<'p>) -> Option<Hit> {
+    let (class, rows) = data_set_of(check, put)?;
+    let meant = crate::graphs::is_cached(check, put) && check.workers_of(class) == Some(Workers::None);
+    let confidence = if meant { Confidence::Low } else { Confidence::Medium };
+    Some(Hit::new(put.file, put.offset).with(confidence).saying(format!(
+        "{} stays in its row of `self.{rows}`: each sample that was read once is kept, in each worker, up to the whole data set",
+        crate::words::code(check, put.file, put.value)
+    )))
 }
 
 fn is_attribute_of_data(check: &Check, place: lowtide_lint::flow::Place) -> bool {

@@ -4,6 +4,7 @@ mod cache_in_worker;
 mod dataset_parts;
 mod frame_cache_per_reader;
 mod loader_built_each_epoch;
+mod rows_written_into;
 mod shared_memory_held;
 mod workers_copy_dataset;
 

@@ -196,3 +196,80 @@ class Stack(nn.Module):
         self.layers = nn.ModuleList()
         for _ in range(depth):
             self.layers.append(Padded(True))
+
+
+class Watched(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.body = nn.Linear(width, width)
+        self.peak = 0.0
+
+        def watch(module, inputs, output):
+            self.peak = max(self.peak, float(output.detach().max()))
+
+        self.register_forward_hook(watch)  # LT601
+
+    def forward(self, x):
+        return self.body(x)
+
+
+class Gathered(nn.Module):
+    """All of them are there at the end: none has to be found."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.body = nn.Linear(width, width)
+        self.register_forward_hook(self.note)
+
+    def note(self, module, inputs, output):
+        return output
+
+    def forward(self, x):
+        return self.body(x)
+
+
+class Single(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.body = nn.Linear(width, width)
+        self.register_forward_hook(self.note)
+
+    def note(self, module, inputs, output):
+        return output
+
+    def forward(self, x):
+        return self.body(x)
+
+
+def one_trial(rate, batches):
+    net = Watched(8).cuda()
+    sgd = torch.optim.SGD(net.parameters(), lr=rate)
+    for batch in batches:
+        sgd.zero_grad()
+        net(batch).sum().backward()
+        sgd.step()
+    return net.peak
+
+
+def one_member(batches):
+    member = Gathered(8)
+    for batch in batches:
+        member(batch).sum().backward()
+    return member
+
+
+def the_only_one(batches):
+    net = Single(8)
+    for batch in batches:
+        net(batch).sum().backward()
+    return float(net.body.bias.mean())
+
+
+def trials(rates, batches):
+    peaks = [0.0]
+    for rate in rates:
+        peaks.append(one_trial(rate, batches))
+    members = []
+    for _ in range(100):
+        members.append(one_member(batches))
+    return max(peaks), members, the_only_one(batches)

@@ -216,6 +216,7 @@ impl<'p> Check<'_, 'p> {
             });
             let made: Vec<_> = made.collect();
             self.find_given_before(file, &mut found);
+            self.find_of_module(file, &made, &mut found);
             if made.is_empty() {
                 continue;
             }
@@ -239,6 +240,23 @@ impl<'p> Check<'_, 'p> {
             }
         }
         found
+    }
+
+    /// Objects that are variables of a module, and that functions use which run with a training: they outlive every loop.
+    fn find_of_module(&self, file: FileId, made: &[(&'p str, &Assign<'p>, ClassId)], found: &mut MadeBefore) {
+        let model = self.flow.models.of(file);
+        for (name, _, class) in made.iter().filter(|(_, assign, _)| model.function_of(assign.scope).is_none()) {
+            let uses = |call: &Call<'p>| {
+                let on = receiver(call.call).unwrap_or(&call.call.func);
+                model.function_of(call.scope).is_some()
+                    && matches!(on, Expr::Name(each) if each.id.as_str() == *name)
+                    && model.owner(call.scope, name) == Some(ScopeId::MODULE)
+                    && self.runs_with_training(file, call.scope, call.block)
+            };
+            if !found.steps.contains(class) && model.calls.iter().any(uses) {
+                found.steps.insert(*class);
+            }
+        }
     }
 
     /// Objects that a function is given, as their annotation says, and that a loop of epochs or rounds calls methods of.

@@ -9,10 +9,12 @@ use crate::table::HashMap;
 /// Calls of one name, at most: a name that everything has tells nothing.
 const MAX_CALLS: usize = 200;
 
-/// Calls of a program by the last name of what is called, and the functions of each name.
+/// Calls of a program by the last name of what is called.
+pub(super) type CallsByName<'p> = HashMap<&'p str, Vec<(FileId, Call<'p>)>>;
+
+/// Functions by name, and calls of objects.
 #[derive(Debug, Default)]
 pub(super) struct Calls<'p> {
-    by_name: HashMap<&'p str, Vec<(FileId, Call<'p>)>>,
     /// Calls of objects by the `__call__` that they mean.
     objects: HashMap<(FileId, ScopeId), Vec<(FileId, Call<'p>)>>,
     /// How many functions have a name, and the first of them.
@@ -37,15 +39,26 @@ impl<'p> Calls<'p> {
 }
 
 impl<'p> Flow<'p> {
+    /// The calls of whatever has a name.
+    pub(super) fn calls_by_name(&self, name: &str) -> &[(FileId, Call<'p>)] {
+        let calls = self.calls_by_name.get_or_init(|| {
+            let mut calls = CallsByName::default();
+            for (file, model) in self.models.iter() {
+                for call in &model.calls {
+                    if let Some(name) = last_name(&call.call.func) {
+                        calls.entry(name).or_default().push((file, *call));
+                    }
+                }
+            }
+            calls
+        });
+        calls.get(name).map_or(&[], Vec::as_slice)
+    }
+
     fn calls(&self) -> &Calls<'p> {
         self.calls.get_or_init(|| {
             let mut calls = Calls::default();
             for (file, model) in self.models.iter() {
-                for call in &model.calls {
-                    if let Some(name) = last_name(&call.call.func) {
-                        calls.by_name.entry(name).or_default().push((file, *call));
-                    }
-                }
                 for (scope, function) in model.functions() {
                     calls.functions.entry(function.name.as_str()).or_insert((0, (file, scope))).0 += 1;
                 }
@@ -70,7 +83,7 @@ impl<'p> Flow<'p> {
         let calls = self.calls();
         let only = calls.functions.get(name).is_some_and(|(count, _)| *count == 1);
         let objects = calls.objects.get(&(file, function)).into_iter().flatten().take(MAX_CALLS).copied();
-        let found = calls.by_name.get(name).into_iter().flatten().take(MAX_CALLS);
+        let found = self.calls_by_name(name).iter().take(MAX_CALLS);
         found
             .filter(|(from, call)| match self.callee(*from, call.scope, &call.call.func) {
                 Some(callee) => callee == (file, function),

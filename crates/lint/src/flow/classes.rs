@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 
+use super::arguments::matched;
 use super::{Flow, ItemPut, Place};
 use crate::ask::last_name;
-use crate::model::{Assign, Binding, BindingKind, Bound, Expr, ExprCall, Item, Model, ScopeId, ScopeKind, dotted};
+use crate::model::{Assign, Binding, BindingKind, Bound, Call, Expr, ExprCall, Item, Model, ScopeId, ScopeKind, dotted};
 use crate::program::{Defined, FileId, Models};
 use crate::table::HashMap;
 
@@ -22,6 +23,9 @@ const MAX_STEPS: usize = 6;
 /// Expressions that are looked at for one type. Without it a program that assigns each of many attributes from each of
 /// the others would be followed for ever.
 const MAX_LOOKS: usize = 200;
+
+/// Calls of a function, at most, that tell what its parameters are.
+const MAX_CALLS: usize = 24;
 
 /// What is left of both.
 #[derive(Clone, Copy)]
@@ -176,12 +180,48 @@ impl<'p> Flow<'p> {
         if let Some(class) = bindings.iter().find_map(|binding| self.class_of_parameter(file, owner, binding)) {
             return Some(class);
         }
-        self.variables.get(&(file, owner, name))?.iter().find_map(|(file, assign)| match assign.how {
+        let Some(assigned) = self.variables.get(&(file, owner, name)) else {
+            let is_parameter = |binding: &Binding| matches!(binding.kind, BindingKind::Parameter { annotation: None, .. });
+            let given = matches!(bindings, [binding] if is_parameter(binding));
+            return if given { self.class_given(file, owner, name, budget) } else { None };
+        };
+        assigned.iter().find_map(|(file, assign)| match assign.how {
             Bound::Whole | Bound::Entered => self.class_within(*file, assign.scope, assign.value, budget),
             Bound::Element => self.class_of_elements(*file, assign.scope, assign.value, budget),
             Bound::Part => self.class_of_part(*file, assign, budget),
             Bound::Augmented(_) => None,
         })
+    }
+
+    /// The one class of what all calls of a function by its name give for a parameter that says nothing of itself.
+    fn class_given(&self, file: FileId, function: ScopeId, name: &str, budget: Budget) -> Option<ClassId> {
+        let model = self.models.of(file);
+        let scope = model.scope(function);
+        let of_class = scope.parent.is_none_or(|parent| model.scope(parent).is_class());
+        if of_class || !matches!(scope.kind, ScopeKind::Function(_)) {
+            return None;
+        }
+        let (name, _) = scope.names.get_key_value(name)?;
+        if let Some(known) = self.asked.given.borrow().get(&(file, function, *name)) {
+            return *known;
+        }
+        // A function that calls itself tells nothing of it.
+        self.asked.given.borrow_mut().insert((file, function, name), None);
+        let own = |(from, call): &&(FileId, Call<'p>)| {
+            self.models.defined(*from, call.scope, &call.call.func) == Some(Defined::Function(file, function))
+        };
+        let calls = self.calls_by_name(scope.name());
+        let calls = if calls.len() > MAX_CALLS { &[] } else { calls };
+        let mut classes = calls.iter().filter(own).map(|(from, call)| {
+            let arguments = &call.call.arguments;
+            let given = matched(model, function, 0, &arguments.args, &arguments.keywords);
+            let value = given.into_iter().find(|one| one.parameter == *name && one.depth == 0)?.value;
+            self.class_within(*from, call.scope, value, budget)
+        });
+        let first = classes.next().flatten();
+        let found = first.filter(|_| classes.all(|other| other == first));
+        self.asked.given.borrow_mut().insert((file, function, name), found);
+        found
     }
 
     /// The class of one of several values that a function of the program gives: `model, optimizer = build()`.

@@ -57,6 +57,7 @@ pub struct Flow<'p> {
     items: OnceCell<items::Items<'p>>,
     /// Who calls whom; the same.
     calls: OnceCell<callers::Calls<'p>>,
+    calls_by_name: OnceCell<callers::CallsByName<'p>>,
     /// What was asked before.
     asked: Asked<'p>,
 }
@@ -66,6 +67,8 @@ pub struct Flow<'p> {
 struct Asked<'p> {
     places: RefCell<HashMap<Asker, Places<'p>>>,
     callees: RefCell<HashMap<Asker, Option<(FileId, ScopeId)>>>,
+    /// The classes of what the parameters of functions are given.
+    given: RefCell<HashMap<(FileId, ScopeId, &'p str), Option<ClassId>>>,
 }
 
 /// An expression's address in its tree, and the scope that it is read in.
@@ -88,6 +91,7 @@ impl<'p> Flow<'p> {
             edges: OnceCell::new(),
             items: OnceCell::new(),
             calls: OnceCell::new(),
+            calls_by_name: OnceCell::new(),
             asked: Asked::default(),
         };
         flow.index_assigns();

@@ -70,3 +70,17 @@ fn circles_and_endless_nesting_end() {
     let long: String = (0..500).map(|at| format!("x{at} = x\nx = [x{at}]\n")).collect();
     assert!(aliases_of_x(&long).len() < 4_001);
 }
+
+#[test]
+fn a_parameter_is_what_all_calls_give() {
+    let classes =
+        "x = []\nclass A:\n    def __init__(self):\n        self.r = x\nclass B:\n    def __init__(self):\n        self.r = []\n";
+    let both = format!("{classes}def f(one):\n    g = one.r\nf(A())\nf(A())\n");
+    assert_eq!(aliases_of_x(&both), ["A.r", "f:g", "x"]);
+    let either = format!("{classes}def f(one):\n    g = one.r\nf(A())\nf(B())\n");
+    assert_eq!(aliases_of_x(&either), ["A.r", "x"]);
+    let unknown = format!("{classes}def f(one):\n    g = one.r\nf(A())\nf(something)\n");
+    assert_eq!(aliases_of_x(&unknown), ["A.r", "x"]);
+    let itself = format!("{classes}def f(one):\n    g = one.r\n    f(one)\nf(A())\n");
+    assert_eq!(aliases_of_x(&itself), ["A.r", "x"]);
+}

@@ -16,7 +16,7 @@ pub use block::{Block, BlockId, BlockKind};
 pub use element::elements_of;
 pub use fact::{Assign, Bound, Call, Delete, Result};
 pub use name::dotted;
-pub use ruff_python_ast::{CmpOp, Comprehension, Decorator, Expr, ExprCall, Number, Operator, Stmt};
+pub use ruff_python_ast::{CmpOp, Comprehension, Decorator, Expr, ExprCall, ExprSubscript, Number, Operator, Stmt};
 pub use ruff_text_size::{Ranged, TextRange, TextSize};
 pub use scope::{Binding, BindingKind, Scope, ScopeId, ScopeKind};
 pub use way::{Item, Way};
