@@ -130,13 +130,35 @@ fn what_it_does(check: &Check, file: FileId, class: ClassId, function: ScopeId) 
         result.scope == function
             && calls.iter().any(|call| result.value.range().contains_range(call.call.range()) && is_moved(call.call))
     });
+    // `setattr(self, name, value.to(device))`
+    let all = calls.iter().any(|call| match &*call.call.arguments.args {
+        [object, _, value] if last_name(&call.call.func) == Some("setattr") => {
+            check.flow.own_class(file, call.scope, object) == Some(class) && moved(check, file, call.scope, value, true)
+        }
+        _ => false,
+    });
     match () {
-        () if !moves.is_empty() => (Does::Moves, moves),
-        () if returned => (Does::Copies, Vec::new()),
+        () if !moves.is_empty() || all => (Does::Moves, moves),
+        () if returned || gives_moved(check, file, function) => (Does::Copies, Vec::new()),
         () if calls.iter().any(|call| sends(last_name(&call.call.func))) => (Does::HandsOn, notes),
         () if !notes.is_empty() => (Does::Notes, notes),
         () => (Does::Unclear, Vec::new()),
     }
+}
+
+/// Whether a method gives an object whose attributes it has moved: `other.rows = self.rows.to(device); return other`.
+fn gives_moved(check: &Check, file: FileId, function: ScopeId) -> bool {
+    let model = check.flow.models.of(file);
+    let is_given = |name: &str| {
+        model.returned(function).any(|result| matches!(result.value, Expr::Name(each) if each.id.as_str() == name))
+            && model.scope(function).bindings(name).iter().any(|binding| matches!(binding.kind, BindingKind::Value))
+    };
+    model.assigns.iter().any(|assign| {
+        let Expr::Attribute(target) = assign.target else { return false };
+        model.function_of(assign.scope) == Some(function)
+            && matches!(&*target.value, Expr::Name(name) if is_given(name.id.as_str()))
+            && moved(check, file, assign.scope, assign.value, true)
+    })
 }
 
 /// A call of `to` or `cuda` on something, not on what is inherited.

@@ -201,7 +201,7 @@ fn is_opened(check: &Check, file: FileId, scope: ScopeId, value: &Expr) -> bool 
 }
 
 /// Whether a call makes a record: an object of a class of the program's own that keeps its arguments as they are.
-fn is_record(check: &Check, file: FileId, scope: ScopeId, call: &ExprCall) -> bool {
+pub(crate) fn is_record(check: &Check, file: FileId, scope: ScopeId, call: &ExprCall) -> bool {
     check.flow.models.class(file, scope, &call.func).is_some_and(|(file, scope)| {
         let class = lowtide_lint::flow::ClassId { file, scope };
         check.flow.method(class, "__init__").is_none() && check.flow.method(class, "__post_init__").is_none()

@@ -1,5 +1,6 @@
 //! LT501: A Dataset's `.to(device)` moves every sample.
 
+use crate::kept::is_record;
 use crate::{Cause, Class, Fix, Language, Live, Severity};
 use lowtide_lint::ask::{given, keyword, last_name, names_in, receiver};
 use lowtide_lint::check::{Check, Confidence, Hit, loops_around};
@@ -137,11 +138,32 @@ pub(crate) fn moved<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, val
     let inner = |value: &'p Expr| moved(check, file, scope, value, for_moving);
     match value {
         Expr::ListComp(each) => inner(&each.elt),
+        Expr::Generator(each) => inner(&each.elt),
         Expr::DictComp(each) => inner(&each.value),
+        Expr::Starred(each) => inner(&each.value),
         Expr::Tuple(each) => each.elts.iter().any(inner),
+        Expr::List(each) => each.elts.iter().any(inner),
         Expr::Dict(each) => each.items.iter().any(|item| inner(&item.value)),
+        Expr::Call(call) if gives_record(check, file, scope, call) => given(call).any(inner),
         Expr::Call(call) => moved_by(check, file, scope, call, for_moving),
         _ => false,
+    }
+}
+
+/// Whether a call puts together what it is given: `Sample(x.to(device), y)`, `sample._replace(x=...)`, `tuple(...)`.
+fn gives_record(check: &Check, file: FileId, scope: ScopeId, call: &ExprCall) -> bool {
+    let model = check.flow.models.of(file);
+    let is_named_tuple = |name: &str| {
+        model.assigns.iter().any(|assign| {
+            matches!(assign.target, Expr::Name(target) if target.id.as_str() == name)
+                && matches!(assign.value, Expr::Call(made) if last_name(&made.func) == Some("namedtuple"))
+        })
+    };
+    match (&*call.func, model.full_name(scope, &call.func).as_deref()) {
+        (_, Some("dict" | "list" | "tuple" | "dataclasses.replace" | "copy.replace")) => true,
+        (Expr::Attribute(method), _) if method.attr.as_str() == "_replace" => true,
+        (Expr::Name(name), _) if is_named_tuple(name.id.as_str()) => true,
+        _ => is_record(check, file, scope, call),
     }
 }
 
