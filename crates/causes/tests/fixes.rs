@@ -172,6 +172,25 @@ fn an_evaluation_gets_no_grad_and_surely_where_numbers_alone_leave_it() {
 }
 
 #[test]
+fn an_evaluation_of_a_model_that_keeps_what_it_computes_is_no_safe_fix() {
+    let with_forward = |body: &str| {
+        let net = format!(
+            "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.body = nn.Linear(2, 2)\n        self.seen = []\n        self.count = 0\n\n    \
+             def forward(self, x):\n        y = self.body(x)\n        {body}\n        return y\n\n\nclass Trainer:"
+        );
+        evaluation("total += loss.item()", "return total").replace("class Trainer:", &net).replace("net: nn.Module", "net: Net")
+    };
+    for body in ["self.hidden = y", "self.seen.append(y)", "self.seen[0] = y.mean()"] {
+        let program = with_forward(body);
+        assert!(!fixed(&program, false).contains("@torch.no_grad"), "{body}");
+        assert!(fixed(&program, true).contains("@torch.no_grad"), "{body}");
+    }
+    for body in ["pass", "self.count = 1", "hidden = y"] {
+        assert!(fixed(&with_forward(body), false).contains("@torch.no_grad"), "{body}");
+    }
+}
+
+#[test]
 fn a_part_of_a_tensor_is_copied_and_surely_where_nothing_writes_into_the_whole() {
     let program = |inside: &str| {
         format!(

@@ -140,7 +140,32 @@ fn keeps_nothing<'p>(check: &Check<'_, 'p>, file: FileId, model: &Model<'p>, cal
             || method(call.call) == Some("append")
                 && call.call.arguments.args.iter().all(|value| is_number(check, file, call.scope, value, MAX_NESTING))
     };
-    is_net || by_name || by_layer() || by_method()
+    is_net && !forward_keeps(check, file, call.scope, func) || by_name || by_layer() || by_method()
+}
+
+/// Whether the forward pass of a model, where the program defines it, puts anything but numbers into the model: a training may use that
+/// later, with its graph.
+fn forward_keeps<'p>(check: &Check<'_, 'p>, file: FileId, scope: ScopeId, net: &'p Expr) -> bool {
+    let Some((of, forward)) = check.flow.class_of(file, scope, net).and_then(|class| check.flow.method(class, "forward")) else {
+        return false;
+    };
+    let model = check.flow.models.of(of);
+    let inside = |scope: ScopeId| model.function_of(scope) == Some(forward);
+    let is_own = |target: &Expr| {
+        let mut base = target;
+        while let Expr::Subscript(item) = base {
+            base = &item.value;
+        }
+        matches!(base, Expr::Attribute(each) if check.flow.own_class(of, forward, &each.value).is_some())
+    };
+    let assigned = model.assigns.iter().any(|assign| {
+        inside(assign.scope) && is_own(assign.target) && !is_number(check, of, assign.scope, assign.value, MAX_NESTING)
+    });
+    assigned
+        || check
+            .puts(of, model)
+            .iter()
+            .any(|put| inside(put.scope) && is_own(put.container) && !is_number(check, of, put.scope, put.value, MAX_NESTING))
 }
 
 /// Whether a value is surely a number, a text or several of such.
