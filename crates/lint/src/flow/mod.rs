@@ -68,8 +68,11 @@ struct Asked<'p> {
     places: RefCell<HashMap<Asker, Places<'p>>>,
     callees: RefCell<HashMap<Asker, Option<(FileId, ScopeId)>>>,
     /// The classes of what the parameters of functions are given.
-    given: RefCell<HashMap<(FileId, ScopeId, &'p str), Option<ClassId>>>,
+    given: RefCell<HashMap<Parameter<'p>, Option<ClassId>>>,
 }
+
+/// A parameter of a function, by its name.
+type Parameter<'p> = (FileId, ScopeId, &'p str);
 
 /// An expression's address in its tree, and the scope that it is read in.
 type Asker = (usize, ScopeId);
