@@ -13,6 +13,7 @@ mod backward;
 mod models;
 mod origins;
 mod plain;
+mod uses;
 
 use std::cell::{OnceCell, RefCell};
 use std::hash::BuildHasher;
@@ -24,10 +25,10 @@ use crate::model::{Assign, BlockId, BlockKind, Bound, Comprehension, Expr, Scope
 use crate::program::FileId;
 use crate::table::{HashMap, HashSet};
 
-use models::Uses;
 use origins::{Answer, Question, Sought, Wanted};
 pub(crate) use origins::{is_passed, is_taken_off};
 pub use plain::is_plain;
+use uses::Uses;
 
 /// Rounds of following values on from variable to variable.
 const MAX_ROUNDS: usize = 6;
