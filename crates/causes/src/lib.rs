@@ -16,6 +16,7 @@ mod gpu;
 mod graphs;
 mod habits;
 mod kept;
+mod keys;
 mod let_go;
 mod live;
 mod loading;

@@ -1,6 +1,7 @@
 //! LT307: A cache is never cleared.
 
-use crate::kept::{Sort, never_repeats, sort};
+use crate::kept::{Sort, sort};
+use crate::keys::never_repeats;
 use crate::words::{code, function};
 use crate::{Cause, Container, Fix, Language, Live, Severity};
 use lowtide_lint::ask::last_name;

@@ -1,6 +1,7 @@
 //! LT305: Callbacks and closures keep what they refer to.
 
-use crate::kept::{Sort, is_added, sort};
+use crate::kept::{Sort, sort};
+use crate::keys::is_added;
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Memory, Severity};
 use lowtide_lint::check::{Check, Hit, Put};

@@ -1,6 +1,7 @@
 //! LT301: A container grows without bound.
 
-use crate::kept::{Sort, never_repeats, sort};
+use crate::kept::{Sort, sort};
+use crate::keys::never_repeats;
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::ask::words;

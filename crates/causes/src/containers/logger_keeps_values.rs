@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::kept::is_added;
+use crate::keys::is_added;
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::ask::{argument, is_backward, keyword, method, receiver, truth};

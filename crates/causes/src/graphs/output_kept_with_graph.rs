@@ -1,7 +1,7 @@
 //! LT103: Outputs are kept together with their graph.
 
 use super::cached_embedding_with_graph::is_cached;
-use crate::kept::is_added;
+use crate::keys::is_added;
 use crate::words::code;
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::ask::{argument, given, is_backward, names_in, says, slices_in};

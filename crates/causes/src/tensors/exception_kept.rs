@@ -1,6 +1,7 @@
 //! LT207: An exception is kept, and with it every frame it went through.
 
-use crate::kept::{Sort, is_added, sort};
+use crate::kept::{Sort, sort};
+use crate::keys::is_added;
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::check::{Check, Confidence, Hit, Put, loops_around};

@@ -1,6 +1,7 @@
 //! LT203: Copies of the model's state are kept in memory.
 
-use crate::kept::{Sort, is_added, sort};
+use crate::kept::{Sort, sort};
+use crate::keys::is_added;
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::check::{Check, Hit, Put, loops_around};

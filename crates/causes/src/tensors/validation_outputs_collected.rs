@@ -1,6 +1,7 @@
 //! LT201: A whole validation's predictions are collected, and live on.
 
-use crate::kept::{Sort, in_evaluation, is_added, sort};
+use crate::kept::{Sort, in_evaluation, sort};
+use crate::keys::is_added;
 use crate::words::{code, function};
 use crate::{Cause, Fix, Language, Live, Severity};
 use lowtide_lint::check::{Check, Hit};

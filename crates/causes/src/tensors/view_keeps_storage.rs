@@ -1,6 +1,7 @@
 //! LT204: A small view keeps a large storage.
 
-use crate::kept::{Sort, is_added, sort};
+use crate::kept::{Sort, sort};
+use crate::keys::is_added;
 use crate::words::code;
 use crate::{Cause, Fix as Mend, Language, Live, Severity};
 use lowtide_lint::ask::{method, receiver};
