@@ -6,7 +6,7 @@ use super::context::Contexts;
 use super::ops::{Loss, Op, Ops, name_of};
 use super::{Bound, Kind, Site};
 use crate::flow::{Alias, At, Flow, Place};
-use crate::model::{Block, BlockId, BlockKind, Call, Expr, Model, Ranged, ScopeId, TextSize};
+use crate::model::{Assign, Block, BlockId, BlockKind, Bound as Way, Call, Expr, Model, Ranged, ScopeId, TextSize};
 use crate::program::FileId;
 
 /// Calls that are followed from what empties a container up to what makes its object.
@@ -26,7 +26,7 @@ pub(super) struct Bounds<'f, 'p> {
 impl<'p> Bounds<'_, 'p> {
     /// What bounds the growth by one statement, the firmest first.
     pub fn of(&self, op: &Op<'p, Kind>) -> Option<Bound> {
-        if op.key.is_some_and(is_one_of_few) {
+        if op.key.is_some_and(|key| is_one_of_few(self.flow.models.of(op.file), op.scope, key)) {
             return Some(Bound::Keys);
         }
         self.made_with_a_limit()
@@ -272,15 +272,43 @@ fn flip(op: CmpOp) -> CmpOp {
     }
 }
 
-/// A constant, or a remainder: few different keys however often it runs.
-fn is_one_of_few(key: &Expr) -> bool {
+/// A constant, a remainder, a variable of a loop over constants, or text that is put together of such: few different keys however often
+/// it runs.
+fn is_one_of_few(model: &Model, scope: ScopeId, key: &Expr) -> bool {
+    let is_few = |each: &Expr| is_one_of_few(model, scope, each);
     match key {
         Expr::StringLiteral(_) | Expr::NumberLiteral(_) | Expr::BooleanLiteral(_) | Expr::NoneLiteral(_) => true,
-        Expr::BinOp(each) => each.op == Operator::Mod && !matches!(&*each.left, Expr::StringLiteral(_) | Expr::FString(_)),
-        Expr::UnaryOp(each) => is_one_of_few(&each.operand),
-        Expr::Tuple(each) => !each.elts.is_empty() && each.elts.iter().all(is_one_of_few),
+        Expr::BinOp(each) if each.op == Operator::Mod => !matches!(&*each.left, Expr::StringLiteral(_) | Expr::FString(_)),
+        // `n = n + 1` is no text: one side has to be.
+        Expr::BinOp(each) => {
+            let is_text = each.left.is_string_literal_expr() || each.right.is_string_literal_expr();
+            each.op == Operator::Add && is_text && is_few(&each.left) && is_few(&each.right)
+        }
+        Expr::FString(each) => {
+            each.value.elements().filter_map(|part| part.as_interpolation()).all(|part| is_few(&part.expression))
+        }
+        Expr::UnaryOp(each) => is_few(&each.operand),
+        Expr::Tuple(each) => !each.elts.is_empty() && each.elts.iter().all(is_few),
+        Expr::Name(each) => {
+            let mut values = model.assigns.iter().filter(|assign| {
+                assign.scope == scope && assign.target.as_name_expr().is_some_and(|target| target.id == each.id)
+            });
+            let over_constants = |assign: &Assign| assign.how == Way::Element && is_constants(assign.value);
+            let first = values.next();
+            first.is_some_and(over_constants) && values.all(over_constants)
+        }
         _ => false,
     }
+}
+
+/// `("audio", "text")`, written out.
+fn is_constants(values: &Expr) -> bool {
+    let elements = match values {
+        Expr::Tuple(each) => &each.elts,
+        Expr::List(each) => &each.elts,
+        _ => return false,
+    };
+    !elements.is_empty() && elements.iter().all(|each| each.is_string_literal_expr() || each.is_number_literal_expr())
 }
 
 fn has_limit(call: &ExprCall) -> bool {

@@ -13,6 +13,9 @@
 #? nested: instance:train.py:Loop .nested = list
 #? optional: instance:train.py:Loop .optional = list
 #? chosen: instance:train.py:Loop .chosen = list
+#? parts: instance:train.py:Loop .parts = dict
+#? texts: instance:train.py:Loop .texts = dict
+#? named: instance:train.py:Loop .named = dict
 #? unbounded: module:train.py endless = deque
 from collections import OrderedDict, deque
 
@@ -34,6 +37,7 @@ class Loop:
         self.gone = []
         self.trimmed = []
         self.flagged, self.nested, self.optional, self.chosen = [], [], [], []
+        self.parts, self.texts, self.named = {}, {}, {}
 
     def step(self, i, x):
         ring.append(x)  # <- ring bounded
@@ -50,6 +54,10 @@ class Loop:
         self.slots[i % 5] = x  # <- mod bounded
         self.maybe.append(x)  # <- sometimes maybe
         self.last["x"] = x  # <- fixed bounded
+        for part in ("encoder", "head"):
+            self.parts[part + "_loss"] = x  # <- parts bounded
+            self.texts[f"{part}/loss"] = x  # <- texts bounded
+            self.named[f"{part}/{i}"] = x  # <- named
         self.gone.append(x)  # <- deleted bounded
         self.trimmed.append(x)  # <- trimmed bounded
         while len(self.trimmed) > 3:
