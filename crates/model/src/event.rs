@@ -162,11 +162,13 @@ pub struct RunEnd {
     pub oom_kills: u64,
 }
 
-/// What `run` and `attach` say while the target runs: one line each, at most once of a kind.
+/// What `run` and `attach` say while the target runs: one line each.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
     /// A leak is established.
     Leak(String),
+    /// It was said, and what came after it shows that there is none.
+    NoLeak(String),
     /// The forecast is nearer than asked for.
     OomNear(String),
 }

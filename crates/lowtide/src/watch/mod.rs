@@ -415,7 +415,7 @@ impl Watch {
             self.ask(now_s, &report);
         }
         if self.settings.notices {
-            for Notice::Leak(text) | Notice::OomNear(text) in self.notices.new_in(&report) {
+            for Notice::Leak(text) | Notice::NoLeak(text) | Notice::OomNear(text) in self.notices.new_in(&report) {
                 say_in_between(&text);
             }
         }

@@ -1,4 +1,5 @@
-//! What is said while the target runs: one line when a leak is established, one when the end is near.
+//! What is said while the target runs: one line when a leak is established, one when the end is near; and one where a leak turns out
+//! to be none, since nobody reads a report as soon as a warning.
 
 use lowtide_model::{Notice, Report, Seconds, Verdict};
 
@@ -13,12 +14,15 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// What is new in this report.
+    /// What is new in this report. A leak is said again where it was taken back.
     pub fn new_in(&mut self, report: &Report) -> Vec<Notice> {
         let mut new = Vec::new();
         if !self.leak && report.verdict == Verdict::Leak {
             self.leak = true;
             new.push(Notice::Leak(report.summary.clone()));
+        } else if self.leak && report.verdict == Verdict::NoLeak {
+            self.leak = false;
+            new.push(Notice::NoLeak(format!("what was said of a leak is taken back: {}", report.summary)));
         }
         if !self.oom
             && let Some((middle_s, limit)) = nearest_end(report).filter(|(middle_s, _)| *middle_s <= NEAR_S)
@@ -58,5 +62,18 @@ mod tests {
         let near = notices.new_in(&now);
         assert!(matches!(&near[..], [Notice::OomNear(text)] if text.contains("5 min") && text.contains("system")), "{near:?}");
         assert_eq!(notices.new_in(&now), []);
+    }
+
+    #[test]
+    fn what_turns_out_to_be_none_is_taken_back() {
+        let mut notices = Notices::default();
+        let mut say = |verdict, summary: &str| notices.new_in(&Report { summary: summary.to_owned(), ..report(verdict) });
+        assert_eq!(say(Verdict::NoLeak, "level"), []);
+        assert_eq!(say(Verdict::Leak, "it leaks"), [Notice::Leak("it leaks".to_owned())]);
+        assert_eq!(say(Verdict::Undecided, "it slows down"), [], "that takes nothing back yet");
+        let back = say(Verdict::NoLeak, "level");
+        assert_eq!(back, [Notice::NoLeak("what was said of a leak is taken back: level".to_owned())]);
+        assert_eq!(say(Verdict::NoLeak, "level"), []);
+        assert_eq!(say(Verdict::Leak, "it leaks"), [Notice::Leak("it leaks".to_owned())]);
     }
 }
