@@ -1,7 +1,7 @@
 //! Small questions that many rules ask of calls, constants and loops.
 
-use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{HashMap, HashSet};
 
 use ruff_python_ast::{CmpOp, ExprCall, Number, UnaryOp};
 
@@ -88,6 +88,8 @@ pub fn says(expr: &Expr, text: &str) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     training: OnceCell<HashSet<(FileId, ScopeId)>>,
+    /// The blocks of each file that train.
+    training_blocks: RefCell<HashMap<FileId, HashSet<BlockId>>>,
 }
 
 impl<'p> Check<'_, 'p> {
@@ -214,12 +216,29 @@ impl<'p> Check<'_, 'p> {
     /// Whether a block calls `backward`, or a function that does.
     #[must_use]
     pub fn trains_in(&self, file: FileId, block: BlockId) -> bool {
+        // Of all blocks of a file at once: a large one is asked for thousands of them.
+        self.answers.training_blocks.borrow_mut().entry(file).or_insert_with(|| self.blocks_that_train(file)).contains(&block)
+    }
+
+    fn blocks_that_train(&self, file: FileId) -> HashSet<BlockId> {
         let model = self.flow.models.of(file);
         let training = self.answers.training.get_or_init(|| self.functions_that_train());
-        model.calls.iter().filter(|call| is_inside(model, call.block, block)).any(|call| {
-            is_backward(call.call)
-                || self.flow.callee(file, call.scope, &call.call.func).is_some_and(|function| training.contains(&function))
-        })
+        let mut found = HashSet::new();
+        for call in &model.calls {
+            let mut at = Some(call.block).filter(|block| !found.contains(block));
+            let trains = || {
+                is_backward(call.call)
+                    || self.flow.callee(file, call.scope, &call.call.func).is_some_and(|function| training.contains(&function))
+            };
+            if at.is_none() || !trains() {
+                continue;
+            }
+            // What is around a block that is known is known, too.
+            while let Some(id) = at.filter(|id| found.insert(*id)) {
+                at = model.block(id).parent;
+            }
+        }
+        found
     }
 
     /// Whether a function calls `backward`, or a function that does.
