@@ -139,8 +139,8 @@ impl<'a> Run<'a> {
 
     /// Growth that was of the set-up, or that others repeated, or without which the run went on for as long.
     fn is_past(&self, track: &Track, series: &Series) -> bool {
+        let alike = self.followers(track).take(MOST_ALIKE).any(|after| rose_alike_to(after, series));
         let Some((first_s, _)) = self.marks.trained_from_to() else {
-            let alike = self.followers(track).take(MOST_ALIKE).any(|after| rose_alike_to(after, series));
             // One after another, and the two have nothing in common: both are made for each epoch.
             let cycle = self.followers(track).any(|after| self.followers(after).next().is_some());
             let replaced = track.process.role == Role::Trainer && self.followers(track).next().is_some();
@@ -149,7 +149,6 @@ impl<'a> Run<'a> {
         };
         let judged = &series.judged;
         let of_set_up = first_s >= judged.since_s + SET_UP_SHARE * (judged.until_s - judged.since_s);
-        let alike = self.followers(track).take(MOST_ALIKE).any(|after| rose_alike_to(after, series));
         let (during, after) = (self.steps(track.first_s, track.last_s), self.steps(track.last_s, f64::INFINITY));
         let idle = during < FEW_STEPS && (after >= FEW_STEPS || self.end_s - track.last_s >= track.life_s());
         of_set_up || alike || idle || during >= FEW_STEPS && after >= during

@@ -314,7 +314,6 @@ impl Census {
     /// Cycles that wait for the collector, all together: each is new, and none of them holds the next.
     fn grown_garbage(&self, before: &Summary, held: &Held) -> Option<HolderGrowth> {
         let (now, largest) = self.garbage(held);
-        let more = |now: u64, old: u64| i64::try_from(now).unwrap_or(i64::MAX).saturating_sub_unsigned(old);
         let (count, bytes) = (more(now.count, before.garbage.0), more(now.bytes, before.garbage.1));
         let id = largest.filter(|_| bytes >= WORTH)?;
         let kind = self.kind(id).map_or_else(|| "?".to_owned(), |kind| kind.name.clone());
@@ -329,7 +328,6 @@ impl Census {
         }
         let old: HashMap<&str, (u64, u64)> =
             before.unnamed.iter().map(|(kind, count, bytes)| (kind.as_str(), (*count, *bytes))).collect();
-        let more = |now: u64, old: u64| i64::try_from(now).unwrap_or(i64::MAX).saturating_sub_unsigned(old);
         let grown = |(kind, (now, largest)): (&str, (Total, ObjectId))| {
             let (count, bytes) = old.get(kind).copied().unwrap_or_default();
             let (count, bytes) = (more(now.count, count), more(now.bytes, bytes));
@@ -407,4 +405,9 @@ fn types(before: &Summary, now: &Summary) -> Vec<TypeGrowth> {
         .collect();
     types.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
     types
+}
+
+/// By how much there is more now.
+fn more(now: u64, old: u64) -> i64 {
+    i64::try_from(now).unwrap_or(i64::MAX).saturating_sub_unsigned(old)
 }

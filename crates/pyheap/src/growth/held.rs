@@ -101,13 +101,17 @@ impl Census {
         ids.iter().map(|id| u64::from(counts[id.0 as usize])).collect()
     }
 
+    /// The objects to which such a root leads by itself, through no other object.
+    pub fn rooted_in(&self, wanted: Root) -> impl Iterator<Item = ObjectId> + '_ {
+        let objects = self.objects();
+        let is_wanted = move |root: u32| self.roots().get(root as usize) == Some(&wanted);
+        objects.ids().filter(move |id| matches!(objects.parent(*id), Parent::Root(root) if is_wanted(root)))
+    }
+
     /// What is held by nothing but itself, in all, and the object through which most of it was found.
     pub(super) fn garbage(&self, held: &Held) -> (Total, Option<ObjectId>) {
-        let is_garbage = |root: u32| self.roots().get(root as usize) == Some(&Root::Garbage);
-        let objects = self.objects();
-        let cycles = objects.ids().filter(|id| matches!(objects.parent(*id), Parent::Root(root) if is_garbage(root)));
         let (mut all, mut largest) = (Total::default(), None);
-        for id in cycles {
+        for id in self.rooted_in(Root::Garbage) {
             let own = held.total(id);
             all.count += own.count;
             all.bytes = all.bytes.saturating_add(own.bytes);
@@ -121,10 +125,8 @@ impl Census {
     /// What only native code has references to, by type: in all, and the object that holds most. Of containers it is told by
     /// themselves how much longer they are.
     pub(super) fn unnamed(&self, held: &Held) -> BTreeMap<&str, (Total, ObjectId)> {
-        let is_native = |root: u32| self.roots().get(root as usize) == Some(&Root::Native);
-        let objects = self.objects();
         let mut by_type: BTreeMap<&str, (Total, ObjectId)> = BTreeMap::new();
-        for id in objects.ids().filter(|id| matches!(objects.parent(*id), Parent::Root(root) if is_native(root))) {
+        for id in self.rooted_in(Root::Native) {
             let Some(kind) = self.kind(id).filter(|kind| !kind.kind.is_container()) else { continue };
             let own = held.total(id);
             let (all, largest) = by_type.entry(&kind.name).or_insert((Total::default(), id));

@@ -403,17 +403,12 @@ fn below(census: &Census, holders: &[HolderGrowth]) -> Vec<Option<u8>> {
     let mut below: Vec<Option<u8>> = vec![None; objects.len()];
     // Cycles that wait for the collector are one holder, and none of them leads to the next.
     if let Some(position) = holders.iter().zip(0..).find_map(|(holder, at)| (holder.path.root == Place::Garbage).then_some(at)) {
-        let is_garbage = |root: u32| census.roots().get(root as usize) == Some(&Root::Garbage);
-        let cycles = objects.ids().filter(|id| matches!(objects.parent(*id), Parent::Root(root) if is_garbage(root)));
-        cycles.for_each(|id| below[id.0 as usize] = Some(position));
+        census.rooted_in(Root::Garbage).for_each(|id| below[id.0 as usize] = Some(position));
     }
     // Those of a type that only native code refers to are one, too.
     for (holder, position) in holders.iter().zip(0..).filter(|(holder, _)| is_unnamed(holder)) {
-        let is_native = |root: u32| census.roots().get(root as usize) == Some(&Root::Native);
         let of_type = |id: &ObjectId| census.kind(*id).is_some_and(|kind| kind.name == holder.kind);
-        let alike =
-            objects.ids().filter(|id| matches!(objects.parent(*id), Parent::Root(root) if is_native(root)) && of_type(id));
-        alike.for_each(|id| below[id.0 as usize] = Some(position));
+        census.rooted_in(Root::Native).filter(of_type).for_each(|id| below[id.0 as usize] = Some(position));
     }
     for ((holder, children), position) in holders.iter().zip(&children).zip(0..) {
         let grown = holder.len.map_or(0, |(before, now)| now.saturating_sub(before));
