@@ -6,6 +6,10 @@
 //! alone. SIGSTOP cannot be ignored: who sends it to us in that moment holds the target until SIGCONT or SIGKILL.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often what the main thread blocks is read again where it blocks everything.
+const READS: usize = 50;
 
 const SIGNALS: [i32; 3] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 
@@ -22,7 +26,7 @@ impl NotNow {
         let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
         held.0 += 1;
         if held.0 == 1 {
-            let blocked = blocked();
+            let blocked = kept_blocked(main_mask);
             for (index, signal) in SIGNALS.into_iter().enumerate() {
                 held.1[index] = blocked & (1 << (signal - 1)) == 0 && exchange(signal, libc::SIG_DFL, libc::SIG_IGN);
             }
@@ -45,8 +49,22 @@ impl Drop for NotNow {
     }
 }
 
-/// What the main thread blocks, which is where the terminal's signals go first.
-fn blocked() -> u64 {
+/// What of these a program keeps blocked, of masks read one after the other: the C library blocks everything for some microseconds
+/// while it starts a thread. No program blocks SIGSEGV to fetch it, so that tells the moment.
+fn kept_blocked(mut mask: impl FnMut() -> u64) -> u64 {
+    let mut blocked = mask();
+    for _ in 0..READS {
+        if blocked & (1 << (libc::SIGSEGV - 1)) == 0 {
+            break;
+        }
+        std::thread::sleep(Duration::from_micros(100));
+        blocked &= mask();
+    }
+    blocked
+}
+
+/// What the main thread blocks now, which is where the terminal's signals go first.
+fn main_mask() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(u64::MAX)
@@ -72,6 +90,19 @@ mod tests {
 
     fn is(signal: i32, what: libc::sighandler_t) -> bool {
         exchange(signal, what, what)
+    }
+
+    #[test]
+    fn what_a_start_of_a_thread_blocks_is_not_kept() {
+        let stop = 1 << (libc::SIGTSTP - 1);
+        let of = |masks: &[u64]| {
+            let mut masks = masks.iter().copied();
+            kept_blocked(move || masks.next().unwrap_or(u64::MAX))
+        };
+        assert_eq!(of(&[u64::MAX, u64::MAX, 0]), 0);
+        assert_eq!(of(&[u64::MAX, stop]), stop);
+        assert_eq!(of(&[stop, 0]), stop, "it is the program's own");
+        assert_eq!(of(&[]), u64::MAX, "everything, for good");
     }
 
     #[test]
