@@ -2,7 +2,8 @@
 
 use crate::collector::Collector;
 use crate::parse::{lines, number};
-use crate::root::Scratch;
+use crate::root::{Root, Scratch};
+use std::path::Path;
 
 impl Collector {
     /// Pids of the run's processes as we and as they themselves know them, of those for whom the two differ.
@@ -12,6 +13,12 @@ impl Collector {
         let inner = |pid: u32| innermost(scratch.read(&self.root().of(pid, "status")).ok()?).map(|inner| (pid, inner));
         self.pids().filter_map(inner).collect()
     }
+}
+
+/// What a process calls itself, where that is known and is not `pid`.
+#[must_use]
+pub fn inner_pid(root: &Path, pid: u32) -> Option<u32> {
+    innermost(Scratch::default().read(&Root::new(root).of(pid, "status")).ok()?)
 }
 
 /// The last number of `NSpid` in proc(5) `status`, where there is more than one (kernel 4.1 and newer).

@@ -40,6 +40,7 @@ pub use doctor::{Check, CheckState, doctor};
 pub use error::CollectError;
 pub use find::{Candidate, find_candidates};
 pub use gpu::GpuSource;
+pub use inner::inner_pid;
 pub use members::COMMAND_MARK;
 pub use room::{anonymous, be_killed_first, room};
 pub use secrets::mask_secrets;

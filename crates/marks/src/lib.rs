@@ -5,8 +5,11 @@
 //! left in a ring, which its process finds at its next mark. The layout stands in `parse.rs`
 //! and, for the other side, in the in-process part's `ring.py`. Files are foreign data: they are never trusted.
 
+mod listener;
 mod parse;
+mod ring;
 mod rings;
 
+pub use listener::Listener;
 pub use parse::{HEADER_LEN, SLOT_LEN, Slot, header, slot};
 pub use rings::{AskError, CAREFULLY, RawMark, Rings};

@@ -36,6 +36,7 @@ fn growth_leads_to_the_names_that_hold_it() {
         assert_eq!((filed.alike, filed.len), (12, Some((50, 75))), "one of many alike: {at}");
         assert!(filed.bytes > 300 * 1000 && !is_named("<__dict__>"), "{at}");
         assert!(!is_named(".steady") && !is_named(".recent"), "{at}");
+        assert!(!is_named("module sys ->") && !is_named("native code -> item: dict"), "a module was imported: {at}");
         let node = growth.types.iter().find(|kind| kind.name == "__main__.Node").unwrap();
         assert_eq!(node.count, 300, "{at}");
     }

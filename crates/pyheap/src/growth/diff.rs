@@ -8,7 +8,7 @@ use super::Summary;
 use super::held::Held;
 use super::summary::Local;
 use crate::census::{Census, Total};
-use crate::paths::{Path, Place};
+use crate::paths::{Path, Place, StepName};
 use crate::walk::{ObjectId, Parent, Root};
 use std::collections::HashMap;
 
@@ -304,7 +304,7 @@ impl Census {
         alike: usize,
     ) -> Option<HolderGrowth> {
         let path = self.path(id);
-        if is_noise(&path) {
+        if is_noise(&path, bytes) {
             return None;
         }
         let kind = self.kind(id).map_or_else(|| "?".to_owned(), |kind| kind.name.clone());
@@ -379,13 +379,17 @@ impl Census {
     }
 }
 
-/// Our own marks, and what the interpreter keeps for itself; what classes remember of `isinstance` is that, too.
-fn is_noise(path: &Path) -> bool {
+/// Our own marks, and what the interpreter keeps for itself; what classes remember of `isinstance` is that, too, and what an import adds
+/// to: the list of modules, and the copies of modules' first contents, which native code alone leads to.
+fn is_noise(path: &Path, bytes: i64) -> bool {
     if path.steps.iter().any(|step| step.kind == "_abc._abc_data") {
         return true;
     }
+    let is_step = |name: &str| path.steps.last().is_some_and(|step| step.name == StepName::Variable(name.to_owned()));
     match &path.root {
+        Place::Module { name, .. } if name == "sys" && path.steps.len() == 1 => is_step("modules") && bytes < WORTH,
         Place::Module { name, .. } => ["_lowtide", "lowtide"].iter().any(|own| name.split('.').next() == Some(own)),
+        Place::Native => bytes < WORTH,
         Place::Interpreter | Place::Type => true,
         _ => false,
     }

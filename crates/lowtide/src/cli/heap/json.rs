@@ -45,6 +45,12 @@ pub fn json(look: &Look, view: &View, blame: &Blame) -> String {
         })))).collect::<Vec<_>>(),
         "held_by": view.of_type.iter().map(|(way, total)| with(total, json!({"path": path(way)}))).collect::<Vec<_>>(),
         "growth": growth,
+        "between": look.between.as_ref().map(|between| json!({
+            "seconds": between.time.as_secs_f64(),
+            "unit": between.marked.as_ref().map(|marked| marked.unit.as_str()).filter(|unit| !unit.is_empty()),
+            "times": between.marked.as_ref().filter(|marked| !marked.unit.is_empty()).map(|marked| marked.times),
+            "steps": between.marked.as_ref().map(|marked| marked.steps),
+        })),
         "memory": view.memory.as_ref().map(|memory| super::memory::json(memory, path)),
         "notes": look.notes,
     });

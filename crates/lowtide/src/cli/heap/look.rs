@@ -9,6 +9,7 @@ use lowtide_pyheap::torch::{self, Layout, find};
 use lowtide_pyheap::{Census, Error, Python, Summary};
 use lowtide_remote::{Core, Image, Process};
 
+use super::tide::Between;
 use crate::exit::Failure;
 use crate::layouts;
 use crate::terminal;
@@ -48,6 +49,8 @@ pub struct Look {
     pub memory: Option<Memory>,
     /// How long the process was held, at all attempts together.
     pub pause: Duration,
+    /// What lies between it and the look before, where that was taken just now.
+    pub between: Option<Between>,
     /// Whether the data of tensors is counted to their objects: see [`Look::count_tensors`].
     pub tensors: bool,
     /// What has to be said about it.
@@ -150,7 +153,17 @@ impl Look {
                         memory.map_err(|why| notes.push(format!("what memory is for is left out: {why}"))).ok()
                     });
                     let (pid, start_ticks) = (process.pid(), process.start_ticks());
-                    return Ok(Self { pid, core: None, start_ticks, census, memory, pause, tensors: false, notes });
+                    return Ok(Self {
+                        pid,
+                        core: None,
+                        start_ticks,
+                        census,
+                        memory,
+                        pause,
+                        between: None,
+                        tensors: false,
+                        notes,
+                    });
                 }
             }
         }
@@ -190,6 +203,7 @@ impl Look {
             census,
             memory: None,
             pause: Duration::ZERO,
+            between: None,
             tensors: false,
             notes,
         })

@@ -8,6 +8,7 @@ mod look;
 mod memory;
 mod owns;
 mod text;
+mod tide;
 mod view;
 
 use std::fs;
@@ -25,6 +26,7 @@ use crate::output::TextOrJson;
 use crate::terminal;
 use blame::Blame;
 use look::{Look, Saved};
+use tide::Apart;
 use view::Wanted;
 
 /// List what is alive in a running Python, what grows there, and who holds it.
@@ -42,9 +44,9 @@ pub struct Args {
     /// The process that the newest `lowtide run` or `attach` watches, in place of a PID
     #[arg(long, conflicts_with_all = ["pid", "core"])]
     last: bool,
-    /// Look twice, so far apart, and say what grew
-    #[arg(long, value_name = "TIME", value_parser = duration::parse_duration)]
-    diff: Option<Duration>,
+    /// Look twice, so far apart (60s), or each time when an epoch begins (marks), and say what grew
+    #[arg(long, value_name = "TIME|marks", value_parser = tide::apart)]
+    diff: Option<Apart>,
     /// Only types whose name has this in it, and who holds their objects
     #[arg(long, value_name = "NAME")]
     r#type: Option<String>,
@@ -85,20 +87,22 @@ pub fn heap(args: &Args) -> Result<u8, Failure> {
     };
     let is_compared = args.diff.is_some() || args.compare.is_some() || args.save.is_some();
     let threads = if is_compared { 1 } else { look::threads() };
+    let mut between = None;
     let before = match (&args.compare, args.diff) {
         (Some(path), _) => Some(load(path)?),
-        (None, Some(time)) => {
+        (None, Some(apart)) => {
+            let second = apart.first(&process)?;
             let mut first = Look::take(&process, args.max_pause, threads)?;
             first.count_tensors(None);
             let saved = first.saved();
             drop(first);
-            terminal::say(&format!("looking again in {}", look::seconds(time)));
-            std::thread::sleep(time);
+            between = Some(second.wait()?);
             Some(saved)
         }
         (None, None) => None,
     };
     let mut look = Look::take(&process, args.max_pause, threads)?;
+    look.between = between;
     look.count_tensors(before.as_ref().map(|saved| saved.tensors));
     let before = before.map(|saved| same_process(saved, &look)).transpose()?;
     if let Some(path) = &args.save {

@@ -26,7 +26,8 @@ pub fn text(look: &Look, view: &View, blame: &Blame, width: usize) -> String {
         out.push_str(&format!("note: {note}\n"));
     }
     if let Some(growth) = &view.growth {
-        out.push_str("\ngrew, by holder\n");
+        let between = look.between.as_ref().map_or_else(String::new, |between| format!(" (between the looks: {between})"));
+        out.push_str(&format!("\ngrew, by holder{between}\n"));
         for (index, culprit) in blame.grown.iter().enumerate() {
             let holder = &culprit.holder;
             let len = holder.len.map_or_else(String::new, |(before, now)| format!("{before} -> {now} items"));
