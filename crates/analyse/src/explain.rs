@@ -188,7 +188,10 @@ fn sentence(first: &Series, group: &[&Series], track: Option<&Track>) -> String 
         _ if track.is_some_and(|t| t.process.role == Role::Outside) => {
             format!("a process outside the watched tree: its low-water mark rose by {} in {span}", Bytes(judged.rise as u64))
         }
-        _ => format!("its low-water mark rose from {} to {} in {span}", Bytes(low as u64), Bytes(judged.floor as u64)),
+        _ => {
+            let what = if judged.between_steps { "what lives in its heap between two steps" } else { "its low-water mark" };
+            format!("{what} rose from {} to {} in {span}", Bytes(low as u64), Bytes(judged.floor as u64))
+        }
     }
 }
 

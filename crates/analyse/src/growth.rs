@@ -160,7 +160,7 @@ fn judge_process(id: ProcId, track: &Track, line: Option<&Line>, over: bool) -> 
         let by = |windows: &[Window], ask| {
             let judged = while_it_trained(in_training(judge(windows, ask), windows, ask, line), windows, ask, line);
             let Some(line) = line.filter(|_| kind == Kind::Anonymous && !copied) else { return judged };
-            line.unless_cycles_wait(line.unless_spread(judged, ask), ask)
+            line.unless_cycles_wait(line.unless_spread(line.or_between_steps(judged, windows, ask), ask), ask)
         };
         let judged = cut::judge(pyramid, ask, by);
         series.push(Series { process: Some(id), role, kind, copied, judged, members: 1 });

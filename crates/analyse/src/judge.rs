@@ -72,6 +72,8 @@ pub struct Judged {
     pub one_step: bool,
     /// Its rise is significant and large enough to matter, whether or not anything can be claimed of it yet.
     pub rising: bool,
+    /// Its low tides are what lives between the steps: spikes hide those of its pages.
+    pub between_steps: bool,
 }
 
 impl Judged {
@@ -219,6 +221,7 @@ fn empty(windows: &[Window], points: &[Point], excursions: Excursions) -> Judged
         peak: windows.iter().fold(0.0, |peak, w| peak.max(w.high)),
         one_step: false,
         rising: false,
+        between_steps: false,
     }
 }
 

@@ -94,6 +94,14 @@ fn step_by_step(run: &Analyser, line: &Line, series: &Series, growth: &mut Growt
         _ => return,
     };
     let judged = &series.judged;
+    if judged.between_steps {
+        // It was judged by steps already.
+        if let Some(by_time) = growth.bytes_per_step.filter(|_| growth.bytes_per_second > 0.0) {
+            growth.ci95 = growth.ci95.map(|bound| bound * by_time / growth.bytes_per_second);
+            growth.per = Cycle::Step;
+        }
+        return;
+    }
     let Some((slope, half)) =
         line.per_step(pages.around(judged.since_s), judged.since_s, judged.until_s, judged.excursions.longest_s)
     else {

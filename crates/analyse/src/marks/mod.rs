@@ -3,6 +3,7 @@
 //! None of it makes a leak: that rests on the low tide alone. It gives the verdict its units (per step, per epoch), its
 //! phase, and the table of what each epoch took; and live bytes that rise forbid "no leak".
 
+mod between;
 pub mod cycles;
 pub mod finding;
 pub mod late_gc;
@@ -370,11 +371,16 @@ impl Line {
         self.compiled
     }
 
+    /// Seconds that a step took in the mean, since the first one.
+    fn step_s(&self) -> f64 {
+        let (begin_s, end_s) = (self.first_step_s.unwrap_or(0.0), self.steps.windows().last().map_or(0.0, |w| w.end_s));
+        (end_s - begin_s).max(0.0) / (self.taken.max(1) as f64)
+    }
+
     /// The verdict on the live bytes of the C heap, step by step: they may rise while pages do not, as long as they fill
     /// holes. Times are those that the steps would have had at their mean rate.
     fn live(&self) -> Judged {
-        let (begin_s, end_s) = (self.first_step_s.unwrap_or(0.0), self.steps.windows().last().map_or(0.0, |w| w.end_s));
-        let step_s = (end_s - begin_s).max(0.0) / (self.taken.max(1) as f64);
+        let step_s = self.step_s();
         let by_mean_rate = |window: &Window| Window {
             start_s: window.start_s * step_s,
             low_at_s: window.low_at_s * step_s,
