@@ -71,6 +71,11 @@ impl FailOn {
         Self(vec![Condition::Source])
     }
 
+    /// Whether this is one of the conditions.
+    pub fn asks_for(&self, condition: Condition) -> bool {
+        self.0.contains(&condition)
+    }
+
     /// Whether the report holds any of the conditions.
     pub fn found_in(&self, report: &Report) -> bool {
         self.0.iter().any(|condition| condition.holds(report))

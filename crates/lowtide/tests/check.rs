@@ -143,6 +143,8 @@ fn a_safe_fix_is_made_and_the_rest_of_the_file_stays_what_it_was() {
 
     let shown = lowtide(folder.path(), &["--diff"]);
     assert_eq!(std::fs::read(&file).unwrap(), latin, "--diff writes nothing");
+    assert_eq!(shown.status.code(), Some(1), "there is something to be fixed");
+    assert_eq!(lowtide(folder.path(), &["--diff", "--fail-on", "none"]).status.code(), Some(0));
     let diff = text(&shown.stdout);
     assert!(
         diff.contains("\n-        total += loss  # every") && diff.contains("\n+        total += loss.detach()  # every"),
@@ -154,6 +156,7 @@ fn a_safe_fix_is_made_and_the_rest_of_the_file_stays_what_it_was() {
     assert!(text(&fixed.stderr).contains("train.py: fixed 1 of LT101"), "{}", text(&fixed.stderr));
     let expected = text(&latin).replace("total += loss  #", "total += loss.detach()  #");
     assert_eq!(text(&std::fs::read(&file).unwrap()), expected);
+    assert_eq!(lowtide(folder.path(), &["--diff"]).status.code(), Some(0), "nothing is left to be fixed");
 }
 
 #[test]

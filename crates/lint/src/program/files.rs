@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use crate::source::MAX_BYTES;
@@ -28,25 +29,43 @@ pub trait Files {
     }
 }
 
-/// A filesystem below a root, such as `/proc/PID/root`. Symbolic links are followed inside it, as the process would.
+/// A filesystem below a root, such as `/proc/PID/root`. Symbolic links are followed inside it, as the process would. Where a folder
+/// leads to is asked once: of one program's modules thousands are looked for in a few folders.
 #[derive(Clone, Debug)]
 pub struct Rooted {
     root: PathBuf,
+    folders: Arc<Mutex<HashMap<PathBuf, PathBuf>>>,
 }
 
 impl Rooted {
     /// Files below this root.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), folders: Arc::default() }
     }
 
     fn place(&self, path: &Path) -> io::Result<PathBuf> {
         if self.root == Path::new("/") {
             return Ok(path.to_owned());
         }
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(self.root.join(self.follow(PathBuf::new(), path)?));
+        };
+        let known = self.folders.lock().unwrap_or_else(PoisonError::into_inner).get(folder).cloned();
+        let inside = match known {
+            Some(inside) => inside,
+            None => {
+                let inside = self.follow(PathBuf::new(), folder)?;
+                self.folders.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned(), inside.clone());
+                inside
+            }
+        };
+        Ok(self.root.join(self.follow(inside, Path::new(name))?))
+    }
+
+    /// Where a path leads to that begins at a place inside the root, which has no links on the way to it.
+    fn follow(&self, mut found: PathBuf, path: &Path) -> io::Result<PathBuf> {
         let mut links = 0;
-        let mut found = PathBuf::new();
         let mut rest: Vec<PathBuf> = reversed(path);
         while let Some(part) = rest.pop() {
             match part.components().next() {
@@ -70,7 +89,7 @@ impl Rooted {
                 rest.extend(reversed(&target));
             }
         }
-        Ok(self.root.join(found))
+        Ok(found)
     }
 }
 

@@ -17,7 +17,7 @@ use super::fixing::{self, FixArgs};
 use super::frames::Frames;
 use crate::config::Config;
 use crate::exit::{self, Failure};
-use crate::fail_on::FailOn;
+use crate::fail_on::{Condition, FailOn};
 use crate::input::Source;
 use crate::join;
 use crate::output::{Destination, Format, Output, OutputArgs};
@@ -85,8 +85,12 @@ pub fn check(args: &Args) -> Result<u8, Failure> {
     if args.audit == Some(audit::Subject::Datasets) {
         return audit::datasets(&*input.files, &parts, &output).map(|()| exit::DONE);
     }
-    if args.fix.any() && fix(args.fix, &input, &parts, &rules)? {
-        return Ok(exit::DONE);
+    let fail_on = args.fail_on.clone().unwrap_or_else(FailOn::source);
+    if args.fix.any()
+        && let Some(shown) = fix(args.fix, &input, &parts, &rules)?
+    {
+        let fails = shown == Shown::Changes && fail_on.asks_for(Condition::Source);
+        return Ok(if fails { exit::FOUND } else { exit::DONE });
     }
     let mut checked = lowtide_causes::check_parts(&*input.files, &parts);
     if rules.want_hints() {
@@ -101,7 +105,7 @@ pub fn check(args: &Args) -> Result<u8, Failure> {
         let grew = join::with_run(&mut report, &run);
         report.summary += &format!("; {grew} of them grew in {}", recording.display());
     }
-    let fails = args.fail_on.clone().unwrap_or_else(FailOn::source).found_in(&report);
+    let fails = fail_on.found_in(&report);
     if matches!(&output.destination, Destination::Console(format) | Destination::File(_, format) if matches!(format, Format::Sarif | Format::Github))
     {
         point_into_files(&mut report, &*input.files);
@@ -118,22 +122,32 @@ pub fn check(args: &Args) -> Result<u8, Failure> {
     })
 }
 
-/// Makes or shows the fixes; whether that is all that was asked for.
-fn fix(how: FixArgs, input: &Input, parts: &[&[PathBuf]], rules: &Rules) -> Result<bool, Failure> {
+/// What was printed of fixes, where that is all that was asked for.
+#[derive(PartialEq)]
+enum Shown {
+    /// Nothing, or what standard input has become.
+    Result,
+    /// Changes that are to be made.
+    Changes,
+}
+
+/// Makes or shows the fixes; `None` where they were written into the files, so that what is left is to be told.
+fn fix(how: FixArgs, input: &Input, parts: &[&[PathBuf]], rules: &Rules) -> Result<Option<Shown>, Failure> {
     let fixed = how.fixed(&*input.files, parts, rules);
-    let all = if how.only_shows() {
-        fixing::diff(&fixed).into_bytes()
+    let (all, shown) = if how.only_shows() {
+        (fixing::diff(&fixed).into_bytes(), if fixed.is_empty() { Shown::Result } else { Shown::Changes })
     } else if input.piped {
-        match fixed.into_iter().next() {
+        let all = match fixed.into_iter().next() {
             Some(fixed) => fixed.after,
             None => input.files.read(&input.tree.files[0]).unwrap_or_default(),
-        }
+        };
+        (all, Shown::Result)
     } else {
-        return fixing::write(&fixed).map(|()| false);
+        return fixing::write(&fixed).map(|()| None);
     };
     // A reader that closes the pipe early has read enough.
     let _ = std::io::stdout().lock().write_all(&all);
-    Ok(true)
+    Ok(Some(shown))
 }
 
 fn tree(args: &Args, rules: &Rules) -> Result<Input, Failure> {
