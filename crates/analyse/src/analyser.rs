@@ -59,6 +59,18 @@ const MOST_STRANGERS: usize = 2;
 /// The most warnings that are kept.
 const MOST_NOTES: usize = 64;
 
+/// The report of a run that goes on, with what watching should do next.
+#[derive(Debug)]
+pub struct Review {
+    /// The report by what was seen so far.
+    pub report: Report,
+    /// Which process should be looked into, whether or not anything can be claimed of it yet.
+    pub suspicion: Option<Suspicion>,
+    /// That it does not leak is not certain, and memory swings so fast that measurements hit its low tides by chance: more of them tell
+    /// sooner.
+    pub swings_fast: bool,
+}
+
 impl Analyser {
     /// An analysis that has seen nothing.
     #[must_use]
@@ -152,11 +164,14 @@ impl Analyser {
         self.report_on(&self.assessment())
     }
 
-    /// The same, and which process should be looked into, whether or not anything can be claimed of it yet.
+    /// The same, and what watching should do next.
     #[must_use]
-    pub fn review(&self) -> (Report, Option<Suspicion>) {
+    pub fn review(&self) -> Review {
         let assessment = self.assessment();
-        (self.report_on(&assessment), suspicion(self, &assessment))
+        let report = self.report_on(&assessment);
+        // A leak that is certain is measured as before: with fewer low tides it would not stay so.
+        let swings_fast = report.verdict != Verdict::NoLeak && assessment.swings_fast();
+        Review { swings_fast, suspicion: suspicion(self, &assessment), report }
     }
 
     /// What is said of processes outside that grew: of those that are still there first, and of the largest. On a busy machine

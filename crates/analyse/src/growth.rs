@@ -53,6 +53,9 @@ const SET_UP_SHARE: f64 = 0.25;
 const ON_TOP: f64 = 1.0 / 3.0;
 /// The share of a role's growth from which on its members' explains it.
 const MOST_OF_IT: f64 = 0.75;
+/// Swings that are fast come at least so many times, and so soon one after the other, seconds.
+const OFTEN: usize = 5;
+const FAST_S: f64 = 10.0;
 /// The least that is asked for to watch on, seconds.
 const FEW_S: f64 = 5.0;
 
@@ -242,6 +245,12 @@ impl Assessment {
     pub fn watched_of(&self, kind: Kind) -> Option<&Judged> {
         let of = |s: &&Series| s.process.is_some() && s.process == self.watch && s.kind == kind && !s.copied;
         self.series.iter().find(of).map(|s| &s.judged)
+    }
+
+    /// Whether the memory of the process to watch swings several times a minute, so that rare measurements miss its low tides.
+    pub fn swings_fast(&self) -> bool {
+        let fast = |period_s: f64| period_s > 0.0 && period_s <= FAST_S;
+        self.watched().is_some_and(|judged| judged.excursions.count >= OFTEN && fast(judged.excursions.period_s))
     }
 
     /// What grows, memory of the tree first, the fastest first.

@@ -39,5 +39,5 @@ mod suspicion;
 pub mod trend;
 pub mod trial;
 
-pub use analyser::Analyser;
+pub use analyser::{Analyser, Review};
 pub use suspicion::Suspicion;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use lowtide_analyse::Analyser;
+use lowtide_analyse::{Analyser, Review};
 use lowtide_model::{Cycle, Event, InnerFacts, Mark, MarkKind, ProcId, ProcSample, Report, Tick, Verdict};
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -54,8 +54,13 @@ impl Joined {
     }
 }
 
-/// The report after so many seconds; `pages` of what it would be.
+/// The report after so many seconds, of measurements each second from the first half minute on; `pages` of what it would be.
 fn watched(seconds: f64, most: f64, marks: bool, pages: impl Fn(f64) -> f64) -> Report {
+    reviewed(seconds, most, marks, false, pages).report
+}
+
+/// What watching comes to, with dense measurements or not.
+fn reviewed(seconds: f64, most: f64, marks: bool, dense: bool, pages: impl Fn(f64) -> f64) -> Review {
     let mut analyser = Analyser::new();
     common::start(-100.0).iter().for_each(|event| analyser.push(event));
     let mut joined = Joined::new(most);
@@ -69,9 +74,9 @@ fn watched(seconds: f64, most: f64, marks: bool, pages: impl Fn(f64) -> f64) -> 
         });
         let sample = ProcSample { anon: pages(joined.pages(t_s)) as u64, ..ProcSample::empty(ProcId(0)) };
         analyser.push(&Event::Tick(Tick { t_s, procs: vec![sample], ..Tick::default() }));
-        t_s += if t_s < 30.0 { 0.2 } else { 1.0 };
+        t_s += if dense || t_s < 30.0 { 0.2 } else { 1.0 };
     }
-    analyser.report()
+    analyser.review()
 }
 
 fn leaks(report: &Report) -> bool {
@@ -105,4 +110,18 @@ fn what_lives_more_in_holes_of_the_heap_is_not_claimed() {
     // Its pages swing as before, about a level that does not rise.
     let report = watched(120.0, f64::INFINITY, true, |pages| 1500.0 * MIB + (pages - BASE) % (40.0 * MIB));
     assert_eq!(report.verdict, Verdict::Undecided, "{:?} {:?}", report.verdict, report.findings);
+}
+
+#[test]
+fn without_steps_more_measurements_are_asked_for_and_tell() {
+    for seconds in [40, 60, 80, 100, 150] {
+        let review = reviewed(f64::from(seconds), f64::INFINITY, false, false, |pages| pages);
+        assert!(review.swings_fast, "{seconds} s: {:?}", review.report.verdict);
+        let report = reviewed(f64::from(seconds), f64::INFINITY, false, true, |pages| pages).report;
+        assert!(leaks(&report), "{seconds} s: {:?} {:?}", report.verdict, report.hypotheses[0]);
+    }
+    // Nothing swings, or so slowly that each low tide is seen.
+    assert!(!reviewed(60.0, f64::INFINITY, false, false, |_| BASE).swings_fast);
+    let slow = |pages: f64| BASE + (pages - BASE) % (400.0 * MIB);
+    assert!(!reviewed(100.0, 1e9, false, false, slow).swings_fast);
 }

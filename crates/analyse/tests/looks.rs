@@ -2,7 +2,7 @@
 
 mod common;
 
-use lowtide_analyse::Analyser;
+use lowtide_analyse::{Analyser, Review};
 use lowtide_model::{
     Event, ExitStatus, Finding, Grown, HolderGrown, HypothesisState, InnerFacts, Kind, Look, Mark, MarkKind, Note, NoteKind,
     ObjectGrown, PartGrown, ProcId, ProcSample, Process, Report, Role, RunEnd, Site, Sort, SystemSample, Tick, Verdict,
@@ -149,7 +149,7 @@ fn of_a_role_that_grows_thinly_one_is_looked_into() {
     let workers: Vec<Process> = (1..9).map(|id| process(id, Role::DataloaderWorker)).collect();
     let sample = |id, t| ProcSample { anon: (100 << 20) + u64::from(t) * (12 << 10), ..ProcSample::empty(id) };
     let analyser = made(&workers, &[], sample);
-    let (report, suspicion) = analyser.review();
+    let Review { report, suspicion, .. } = analyser.review();
     let suspicion = suspicion.unwrap_or_else(|| panic!("somebody: {report:#?}"));
     assert!(suspicion.claimed && (1..9).contains(&suspicion.id.0), "{suspicion:?}");
     let grown = Grown { seconds: 20.0, total: 1 << 20, holders: vec![holder("log", 0.2)], ..Grown::default() };
@@ -170,7 +170,8 @@ fn a_process_is_suspected_before_anything_is_claimed_and_never_without_growth() 
             let sample = ProcSample { anon: anon as u64, ..ProcSample::empty(ProcId(0)) };
             analyser.push(&Event::Tick(Tick { t_s: f64::from(t) + 0.1, procs: vec![sample], ..Tick::default() }));
         }
-        analyser.review()
+        let Review { report, suspicion, .. } = analyser.review();
+        (report, suspicion)
     };
     let (report, suspicion) = at(13, 2.0);
     assert_eq!((report.verdict, suspicion.map(|one| (one.pid, one.claimed))), (Verdict::Undecided, Some((7, false))));
@@ -193,7 +194,7 @@ fn why_nobody_is_named_is_said() {
     let mut beside = made(&[process(0, Role::Trainer), process(1, Role::Outside)], &[], level);
     let text = "it is linked".to_owned();
     beside.push(&Event::Note(Note { t_s: 90.0, kind: NoteKind::Linked, text, process: Some(ProcId(1)) }));
-    let (report, suspicion) = beside.review();
+    let Review { report, suspicion, .. } = beside.review();
     assert!(leak(&report).evidence.iter().any(|said| said.contains("lowtide heap 8")), "{:?}", leak(&report).evidence);
     assert_eq!(suspicion, None);
 }

@@ -12,7 +12,8 @@ use crate::watch::{Destination, Settings};
 /// How to watch.
 #[derive(Clone, Debug, clap::Args)]
 pub struct WatchArgs {
-    /// Time between measurements; five a second in the first half minute, so that short runs are seen too
+    /// Time between measurements; five a second in the first half minute, so that short runs are seen too,
+    /// and for up to five minutes more while memory swings so fast that rare measurements would miss its low tides
     ///
     /// Default: 1s
     #[arg(long, value_name = "TIME", value_parser = seconds)]

@@ -371,6 +371,12 @@ mod tests {
     }
 
     #[test]
+    fn what_is_put_in_its_place_anew_was_not_that_long_before() {
+        assert_eq!(made().culprit.length(), Some([10, 30]));
+        assert_eq!(made().by(Kind::Rebuilt).culprit.length(), None, "another object may have been there");
+    }
+
+    #[test]
     fn who_is_not_to_blame_has_no_cause() {
         for standing in [Standing::Bounded, Standing::Unknown("nobody knows".to_owned())] {
             let mut case = made().tensors("cpu", true);

@@ -80,6 +80,12 @@ pub enum Standing {
 }
 
 impl Culprit {
+    /// How long it was and is. What is put in its place anew each time may lie where something else was before.
+    pub fn length(&self) -> Option<[u64; 2]> {
+        let anew = self.site.iter().chain(&self.others).any(|statement| statement.kind == Kind::Rebuilt);
+        self.holder.len.filter(|_| !anew).map(|(before, now)| [before, now])
+    }
+
     /// What its elements hold of the operating system's, in words; `None` where nothing.
     pub fn opened(&self) -> Option<String> {
         (!self.opens.is_empty()).then(|| self.opens.join(lowtide_model::OPENS_AND))

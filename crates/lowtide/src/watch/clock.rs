@@ -83,6 +83,8 @@ fn seconds_of(clock: libc::clockid_t) -> f64 {
 const EAGER_INTERVAL_S: f64 = 0.2;
 /// How long.
 const EAGER_FOR_S: f64 = 30.0;
+/// Ticks that may come as often later on, where there is a reason: five minutes of them.
+const MOST_HURRIED: u32 = 1500;
 /// Ticks that come this much too late are a gap that the reader of a report should know of.
 const GAP_S: f64 = 3.0;
 
@@ -97,12 +99,14 @@ pub struct Schedule {
     interval_s: f64,
     due_s: f64,
     tick_cpu_s: f64,
+    hurry_until_s: f64,
+    hurried: u32,
 }
 
 impl Schedule {
     /// The first tick is due at once.
     pub fn new(interval_s: f64) -> Self {
-        Self { interval_s, due_s: 0.0, tick_cpu_s: 0.0 }
+        Self { interval_s, due_s: 0.0, tick_cpu_s: 0.0, hurry_until_s: 0.0, hurried: 0 }
     }
 
     /// When the next tick is due.
@@ -113,11 +117,19 @@ impl Schedule {
     /// Notes that a tick happened; returns the seconds without ticks before it where those make a gap.
     pub fn ticked(&mut self, now_s: f64) -> Option<f64> {
         let late_s = now_s - self.due_s;
-        let wanted_s = if now_s < EAGER_FOR_S { self.interval_s.min(EAGER_INTERVAL_S) } else { self.interval_s };
+        let hurries = now_s >= EAGER_FOR_S && now_s < self.hurry_until_s && self.hurried < MOST_HURRIED;
+        self.hurried += u32::from(hurries);
+        let eager = now_s < EAGER_FOR_S || hurries;
+        let wanted_s = if eager { self.interval_s.min(EAGER_INTERVAL_S) } else { self.interval_s };
         let period_s = wanted_s.max(self.tick_cpu_s / CORE_SHARE);
         // Ticks that were missed are not made up for: they would all show the same moment.
         self.due_s += period_s * ((now_s - self.due_s) / period_s).floor().max(0.0) + period_s;
         (late_s > GAP_S.max(2.0 * period_s)).then_some(late_s)
+    }
+
+    /// Has ticks come as often as at first until then, as long as that may go on.
+    pub fn hurry(&mut self, until_s: f64) {
+        self.hurry_until_s = until_s;
     }
 
     /// Notes the processor time that a tick took.
@@ -149,6 +161,23 @@ mod tests {
             ticks += 1;
         }
         assert!((158..=162).contains(&ticks), "{ticks}");
+    }
+
+    #[test]
+    fn ticks_are_dense_again_where_there_is_a_reason_and_not_for_ever() {
+        let ticks = |until_s: f64, from_s: f64, to_s: f64| {
+            let mut schedule = Schedule { due_s: 100.0, ..Schedule::new(1.0) };
+            schedule.hurry(until_s);
+            let mut due = Vec::new();
+            while schedule.due_s() < to_s {
+                due.push(schedule.due_s());
+                schedule.ticked(schedule.due_s());
+            }
+            due.iter().filter(|due_s| **due_s >= from_s).count()
+        };
+        assert!((49..=52).contains(&ticks(110.0, 100.0, 110.0)), "{}", ticks(110.0, 100.0, 110.0));
+        assert!((9..=11).contains(&ticks(110.0, 110.5, 120.5)), "{}", ticks(110.0, 110.5, 120.5));
+        assert!((99..=101).contains(&ticks(1e9, 401.0, 501.0)), "{}", ticks(1e9, 401.0, 501.0));
     }
 
     #[test]

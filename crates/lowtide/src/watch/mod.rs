@@ -17,7 +17,7 @@ mod thread;
 
 use std::path::{Path, PathBuf};
 
-use lowtide_analyse::Analyser;
+use lowtide_analyse::{Analyser, Review};
 use lowtide_collect::{Collector, GpuSource, Options};
 use lowtide_model::{
     Event, ExitStatus, Mode, Note, NoteKind, Notice, Report, Request, RunEnd, RunInfo, Seconds, Signal, Verdict,
@@ -395,7 +395,8 @@ impl Watch {
 
     fn review(&mut self, now_s: f64) {
         self.reviewed_s = now_s;
-        let Ok((mut report, suspicion)) = guarded(|| self.analyser.review()) else { return };
+        let Ok(Review { mut report, suspicion, swings_fast }) = guarded(|| self.analyser.review()) else { return };
+        self.schedule.hurry(if swings_fast { now_s + 2.0 * self.settings.review_every_s } else { now_s });
         explain(&mut report);
         self.verdict = Some(report.verdict);
         for observer in &mut self.settings.observers {

@@ -159,7 +159,7 @@ fn holder(culprit: &Culprit, added: Added, sources: &Sources, role: Option<Role>
         file,
         line,
         kind: growth.kind.clone(),
-        len: growth.len.map(|(before, now)| [before, now]),
+        len: culprit.length(),
         bytes: growth.bytes,
         elsewhere,
         objects,
