@@ -216,6 +216,7 @@ impl Analyser {
         if self.store.forgotten > 0 {
             warnings.push(format!("{} short-lived processes came and went; they are not listed", self.store.forgotten));
         }
+        let hypotheses = hypotheses::weigh(self, assessment, &findings);
         let mut report = Report {
             schema: SCHEMA,
             verdict,
@@ -241,7 +242,7 @@ impl Analyser {
             nodes: self.marks.nodes(&who),
             snapshots: Vec::new(),
             logged: Vec::new(),
-            hypotheses: hypotheses::weigh(self, assessment),
+            hypotheses,
             cost: self.cost_report(),
             sampling: self.sampling(),
             blind_spots: self.blind_spots.clone(),

@@ -1,6 +1,6 @@
 //! The explanations that were weighed: what holds, what is ruled out by which evidence, and what to do next.
 
-use lowtide_model::{Bytes, Hypothesis, HypothesisState, Kind, Rate, Role, Seconds};
+use lowtide_model::{Bytes, Finding, Hypothesis, HypothesisState, Kind, Rate, Role, Seconds};
 
 use crate::analyser::Analyser;
 use crate::gone;
@@ -9,8 +9,11 @@ use crate::growth::{Assessment, Series};
 use crate::judge::Outcome;
 use crate::looks;
 
+/// What to do about what the allocator keeps: no line of the program holds it.
+const RETAINED: &str = "nothing holds it: have the allocator give it back, or keep such blocks out of its heap";
+
 /// Weighs the usual suspects of a run whose memory climbs.
-pub fn weigh(run: &Analyser, assessment: &Assessment) -> Vec<Hypothesis> {
+pub fn weigh(run: &Analyser, assessment: &Assessment, findings: &[Finding]) -> Vec<Hypothesis> {
     if run.store().tracks.is_empty() {
         return Vec::new();
     }
@@ -25,6 +28,10 @@ pub fn weigh(run: &Analyser, assessment: &Assessment) -> Vec<Hypothesis> {
             evidence,
             "watch until the holes of the heap are full, and pages must follow",
         );
+    }
+    let retained = |finding: &Finding| finding.grows() && finding.kind == Some(Kind::AllocatorHoles);
+    if first.state == HypothesisState::Holds && findings.iter().find(|finding| finding.grows()).is_some_and(retained) {
+        RETAINED.clone_into(&mut first.action);
     }
     let mut all = vec![first, workers(run, assessment), spikes(assessment)];
     all.extend([copies(run, assessment), processes(run, assessment), outside(run, assessment)].into_iter().flatten());

@@ -123,6 +123,22 @@ fn holes_of_the_heap_are_told_from_live_memory() {
     let report = run(&[Rank { pages: rising, facts: holes }], 0, 120);
     let leak = report.leak().expect("a leak");
     assert_eq!((leak.class, leak.kind, leak.phase.as_deref()), (Class::Leak, Some(Kind::AllocatorHoles), None), "{leak:?}");
+    // Every other second all that is free is in use, as a validation of ever more samples needs it.
+    fn filled(t_s: f64, _: u64) -> InnerFacts {
+        let (room, busy) = ((50.0 + t_s) * MIB, t_s as u64 % 2 == 1);
+        let used = 100.0 * MIB + if busy { room } else { 0.0 };
+        let free = if busy { 0.0 } else { room };
+        InnerFacts { heap_used: Some(used as u64), heap_free: Some(free as u64), ..InnerFacts::default() }
+    }
+    let report = run(&[Rank { pages: rising, facts: filled }], 0, 120);
+    assert_eq!(report.leak().map(|leak| leak.kind), Some(Some(Kind::AllocatorHoles)), "{:?}", report.leak());
+    // Nor is it holes where what lives rises, and room that swings lies above it.
+    fn alive(t_s: f64, steps: u64) -> InnerFacts {
+        let facts = filled(t_s, steps);
+        InnerFacts { heap_used: facts.heap_used.map(|used| used + (t_s * MIB) as u64), ..facts }
+    }
+    let report = run(&[Rank { pages: rising, facts: alive }], 0, 120);
+    assert_eq!(report.leak().map(|leak| leak.kind), Some(Some(Kind::Anonymous)), "{:?}", report.leak());
 }
 
 #[test]

@@ -30,8 +30,9 @@ pub use event::{Event, ExitStatus, Mode, Note, NoteKind, Notice, RunEnd, RunInfo
 pub use gpu::{Gpu, GpuDriver, GpuId, GpuSample, GpuUser, GpuUserId, GpuUserSample};
 pub use logged::LoggedReport;
 pub use look::{
-    AllocatedGrown, BudgetAt, Grown, HolderGrown, LineGrown, Look, MOST_ALLOCATED, MOST_ALSO, MOST_HOLDERS, MOST_LINES,
-    MOST_OBJECTS, MOST_ON_DEVICES, MOST_PARTS, MOST_SITES, OPENS_AND, ObjectGrown, OnDevice, PartGrown, PartOfBudget, Site, Sort,
+    AllocatedGrown, BudgetAt, Grown, HolderGrown, LineGrown, Look, MALLOC_HOLES, MOST_ALLOCATED, MOST_ALSO, MOST_HOLDERS,
+    MOST_LINES, MOST_OBJECTS, MOST_ON_DEVICES, MOST_PARTS, MOST_SITES, OPENS_AND, ObjectGrown, OnDevice, PartGrown, PartOfBudget,
+    Site, Sort,
 };
 pub use mark::{Answer, DeviceFacts, InnerFacts, Mark, MarkKind, Request, Scope, ScopeMark};
 pub use process::{Exit, ProcId, Process, Role};

@@ -148,6 +148,9 @@ pub struct PartGrown {
     pub bytes: i64,
 }
 
+/// The name of the part that is free inside malloc's heaps.
+pub const MALLOC_HOLES: &str = "free in malloc's heaps";
+
 /// Sorts of memory, by who could hold it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -8,8 +8,8 @@ mod held_back;
 use std::collections::{BTreeMap, VecDeque};
 
 use lowtide_model::{
-    AllocatedGrown, Beside, BudgetAt, BudgetReport, Bytes, Finding, Grown, Holder, HolderGrown, Kind, LineGrown, Look,
-    ObjectGrown, OnDevice, ProcId, Role, Seconds, Sort,
+    AllocatedGrown, Beside, BudgetAt, BudgetReport, Bytes, Class, Finding, Grown, Holder, HolderGrown, Kind, LineGrown, Look,
+    MALLOC_HOLES, ObjectGrown, OnDevice, ProcId, Role, Seconds, Sort,
 };
 
 use crate::analyser::Analyser;
@@ -28,6 +28,8 @@ const MATERIAL: f64 = 0.25;
 const PLAUSIBLE: f64 = 3.0;
 /// The share of what grew from which on one sort of memory is all there is to say about it.
 const MOSTLY: f64 = 0.6;
+/// The least share of the measured growth that must have become free inside malloc's heaps to be its reason.
+const HOLES: f64 = 0.5;
 /// The least share of threads, files or processes that the elements of a holder have to make up: each may hold several.
 const FEW: f64 = 0.05;
 /// Holders beside the first that are worth a word, as a share of the growth.
@@ -159,7 +161,7 @@ pub fn complete(run: &Analyser, group: &[&Series], finding: &mut Finding) {
                 let pid = run.store().tracks.get(&id).map_or(0, |track| track.process.pid);
                 finding.evidence.push(format!("each grows a little; one of them was looked into, pid {pid}"));
             }
-            name_holder(series, grown, finding);
+            name_holder(run, series, grown, finding);
         }
         _ => {}
     }
@@ -287,7 +289,7 @@ fn name_opener(series: &Series, grown: &Grown, finding: &mut Finding) {
 }
 
 /// Names who holds memory.
-fn name_holder(series: &Series, grown: &Grown, finding: &mut Finding) {
+fn name_holder(run: &Analyser, series: &Series, grown: &Grown, finding: &mut Finding) {
     let expected = series.judged.rate / f64::from(series.members.max(1)) * grown.seconds;
     if expected <= 0.0 {
         return;
@@ -308,8 +310,12 @@ fn name_holder(series: &Series, grown: &Grown, finding: &mut Finding) {
             finding.evidence.extend(sorts(grown, expected));
         }
         finding.evidence.extend(not_named(expected, &candidates));
-        if mostly(grown, Sort::Native) && series.kind == Kind::Anonymous && finding.kind == Some(Kind::Anonymous) {
-            finding.kind = Some(Kind::NativeHeap);
+        if series.kind == Kind::Anonymous && finding.kind == Some(Kind::Anonymous) {
+            if mostly(grown, Sort::Native) {
+                finding.kind = Some(Kind::NativeHeap);
+            } else if is_malloc_hole(grown, expected) && !lives(run, series) {
+                (finding.class, finding.kind) = (Class::AllocatorRetention, Some(Kind::AllocatorHoles));
+            }
         }
         return;
     };
@@ -479,6 +485,19 @@ fn not_named(expected: f64, candidates: &[&HolderGrown]) -> Option<String> {
 fn mostly(grown: &Grown, sort: Sort) -> bool {
     let of = |sort| grown.parts.iter().filter(|part| part.sort == sort).map(|part| part.bytes).sum::<i64>();
     grown.total > 0 && of(sort) as f64 >= MOSTLY * grown.total as f64
+}
+
+/// Whether most of the growth, and of what grew between two looks, is free inside malloc's heaps: what is resident there goes back when
+/// it is trimmed. What is free in Python's own arenas does not.
+fn is_malloc_hole(grown: &Grown, expected: f64) -> bool {
+    let of_malloc = grown.parts.iter().filter(|part| part.name == MALLOC_HOLES).map(|part| part.bytes).sum::<i64>() as f64;
+    grown.total > 0 && of_malloc >= MOSTLY * grown.total as f64 && (HOLES..=PLAUSIBLE).contains(&(of_malloc / expected))
+}
+
+/// Whether the process itself says that what lives in its C heap grows with its pages: then it was only looked into at times of other use.
+fn lives(run: &Analyser, series: &Series) -> bool {
+    let line = series.process.and_then(|id| run.marks().of(id));
+    line.is_some_and(|line| line.grows_alive(series.judged.rate, series.judged.since_s, series.judged.until_s))
 }
 
 fn kind(object: &ObjectGrown) -> Kind {

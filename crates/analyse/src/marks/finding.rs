@@ -9,9 +9,8 @@ use crate::judge::Outcome;
 
 /// Live memory that explains less of the growth of pages than this share does not grow with them.
 const NOT_LIVE: f64 = 0.1;
-/// Holes that grow by this share of the growth of pages explain it, where less than [`HARDLY_LIVE`] of it is live.
+/// Holes that grow by this share of the growth of pages explain it, where hardly any of it is live.
 const HOLES: f64 = 0.6;
-const HARDLY_LIVE: f64 = 0.2;
 /// Bytes of a usual small block: an object of a few fields, a float, a short text.
 const SMALL_BLOCK: f64 = 64.0;
 /// Garbage-collected objects per step from which on their growth is worth a line: one new list is two objects.
@@ -70,7 +69,9 @@ pub fn complete(run: &Analyser, assessment: &Assessment, group: &[&Series], find
         } else {
             format!("live memory of the C heap grows by {}/s, {:.0} % of it", Rate(live), (100.0 * share).min(999.0))
         });
-        if share < HARDLY_LIVE && line.hole_growth(since_s, until_s).is_some_and(|holes| holes > HOLES * pages) {
+        if !line.grows_alive(pages, since_s, until_s)
+            && line.hole_growth(since_s, until_s).is_some_and(|holes| holes > HOLES * pages)
+        {
             finding.kind = Some(Kind::AllocatorHoles);
         }
     }

@@ -36,6 +36,8 @@ const MOST: usize = 256;
 const FEWEST: u64 = 4;
 /// Times of full collections that are kept.
 const COLLECTIONS: usize = 8;
+/// Live memory below this share of the growth of pages is hardly any.
+const HARDLY_LIVE: f64 = 0.2;
 
 /// Pid and rank of a process.
 pub type Identify<'a> = &'a dyn Fn(ProcId) -> (u32, Option<u32>);
@@ -57,6 +59,8 @@ pub struct Line {
     live_by_step: Pyramid,
     /// Bytes free inside the C heap by time.
     holes: Pyramid,
+    /// Bytes that the C heap has, live and free, by time.
+    heap: Pyramid,
     /// Blocks in use of Python's own allocator by time.
     blocks: Pyramid,
     /// Objects that Python's collector tracks, by steps.
@@ -203,6 +207,9 @@ impl Line {
             }
             if let Some(bytes) = facts.heap_free {
                 self.holes.push(mark.t_s, bytes as f64);
+                if let Some(live) = live {
+                    self.heap.push(mark.t_s, live + bytes as f64);
+                }
             }
             if let Some(blocks) = facts.python_blocks {
                 self.blocks.push(mark.t_s, blocks as f64);
@@ -403,9 +410,15 @@ impl Line {
         ((live.grows() || live.rising) && live.rate > 0.0).then_some(live.rate)
     }
 
-    /// Growth of what is free inside the C heap, per second.
+    /// Growth of what is free inside the C heap at low tides of what lives there, per second. Its own low tides are when most is alive:
+    /// a validation fills all holes, and leaves more of them each time.
     pub fn hole_growth(&self, since_s: f64, until_s: f64) -> Option<f64> {
-        low_growth(&self.holes, since_s, until_s)
+        Some(low_growth(&self.heap, since_s, until_s)? - low_growth(&self.live, since_s, until_s)?)
+    }
+
+    /// Whether what lives in the C heap is known to be more than hardly any of so much growth of pages per second.
+    pub fn grows_alive(&self, pages: f64, since_s: f64, until_s: f64) -> bool {
+        self.live_growth(since_s, until_s).is_some_and(|live| live >= HARDLY_LIVE * pages)
     }
 
     /// Growth of the number of blocks of Python's own allocator, per second.

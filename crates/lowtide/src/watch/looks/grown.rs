@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use lowtide_lint::feeds::Statement;
-use lowtide_model::{Grown, HolderGrown, MOST_HOLDERS, MOST_OBJECTS, MOST_SITES, ObjectGrown, PartGrown, Role, Site, Sort};
+use lowtide_model::{
+    Grown, HolderGrown, MALLOC_HOLES, MOST_HOLDERS, MOST_OBJECTS, MOST_SITES, ObjectGrown, PartGrown, Role, Site, Sort,
+};
 use lowtide_pyheap::memory::Memory;
 use lowtide_pyheap::torch::groups::Kind;
 use lowtide_pyheap::torch::{self, Storage, Tensor, Torch, dtype};
@@ -123,7 +125,8 @@ fn parts(budget: &Budget, before: &Before, unknown_tensors: bool) -> Vec<PartGro
     let all: HashSet<Part> = budget.ram.keys().chain(before.parts.keys()).copied().collect();
     let of = |parts: &BTreeMap<Part, u64>, part| parts.get(&part).copied().unwrap_or(0);
     let grown = all.into_iter().map(|part| PartGrown {
-        name: part.name().to_owned(),
+        // The analysis knows it by this one.
+        name: if part == Part::Holes { MALLOC_HOLES } else { part.name() }.to_owned(),
         sort: if unknown_tensors && sort(part) == Sort::Native { Sort::Other } else { sort(part) },
         bytes: more(of(&budget.ram, part), of(&before.parts, part)),
     });
