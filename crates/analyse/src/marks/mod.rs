@@ -36,6 +36,8 @@ const MOST: usize = 256;
 const FEWEST: u64 = 4;
 /// Times of full collections that are kept.
 const COLLECTIONS: usize = 8;
+/// So many stretches before a trim tell what was free then.
+const LATELY: usize = 8;
 /// Live memory below this share of the growth of pages is hardly any.
 const HARDLY_LIVE: f64 = 0.2;
 
@@ -428,7 +430,9 @@ impl Line {
 
     /// What came of asking the process to give free memory back, about growth of so many bytes per second.
     pub fn explain_by_trim(&self, rate: f64, finding: &mut Finding) {
-        self.trims.explain(rate, self.first_step_s.unwrap_or(0.0), finding);
+        let windows = self.holes.windows();
+        let room = |t_s: f64| windows.iter().rev().filter(|w| w.end_s < t_s).take(LATELY).map(|w| w.high).fold(0.0, f64::max);
+        self.trims.explain(rate, self.first_step_s.unwrap_or(0.0), room, finding);
     }
 
     /// The phase across which live bytes stay (`None` if it is between phases), and what was seen of the others.

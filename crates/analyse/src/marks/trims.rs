@@ -9,6 +9,9 @@ const PROOF: f64 = 0.25;
 /// The share of a growth that must be free in the heap to be its reason.
 const MOSTLY: f64 = 0.5;
 
+/// Where less than this share of what was free before is free at the trim, something has just filled it, and nothing is learned.
+const FILLED: f64 = 0.5;
+
 /// The answers of one process.
 #[derive(Debug, Default)]
 pub struct Trims {
@@ -42,9 +45,14 @@ impl Trims {
         self.pauses_us.iter().map(|us| *us as f64 / 1e3)
     }
 
-    /// What the last one says about growth of so many bytes per second, which began at a time.
-    pub fn explain(&self, rate: f64, since_s: f64, finding: &mut Finding) {
+    /// What the last one says about growth of so many bytes per second, which began at a time. `room`: the most that was seen to be free in
+    /// the C heap at a time.
+    pub fn explain(&self, rate: f64, since_s: f64, room: impl Fn(f64) -> f64, finding: &mut Finding) {
         let Some(trim) = self.done.last() else { return };
+        // A peak had filled what it could have given back.
+        if trim.free.is_some_and(|free| (free as f64) < FILLED * room(trim.t_s)) {
+            return;
+        }
         let grown = rate * (trim.t_s - since_s);
         let of = trim.free.map_or(String::new(), |bytes| format!(" of {} that were free inside the C heap", Bytes(bytes)));
         let what = format!("malloc_trim gave back {}{of}, in {:.1} ms", Bytes(trim.bytes), trim.pause_us as f64 / 1e3);
@@ -73,6 +81,11 @@ mod tests {
 
     /// 100 s after growth of a MiB per second began.
     fn explained(given: u64, free: u64) -> Finding {
+        explained_of(given, free, 0)
+    }
+
+    /// The same where so much was free before.
+    fn explained_of(given: u64, free: u64, room: u64) -> Finding {
         let mut trims = Trims::default();
         let answer = Answer {
             request: Request::Trim,
@@ -84,7 +97,7 @@ mod tests {
         };
         trims.push(110.0, &answer);
         let mut finding = Finding::new(Class::Leak, "ram", "");
-        trims.explain(MIB as f64, 10.0, &mut finding);
+        trims.explain(MIB as f64, 10.0, |_| (room * MIB) as f64, &mut finding);
         finding
     }
 
@@ -106,12 +119,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_peak_has_filled_says_nothing() {
+        assert_eq!(explained_of(0, 1, 95).evidence.len(), 0);
+        assert_eq!(explained_of(90, 95, 100).class, Class::AllocatorRetention);
+    }
+
+    #[test]
     fn no_answer_says_nothing_and_many_take_no_memory() {
         let mut trims = Trims::default();
         let cannot = Answer { request: Request::Trim, number: 1, value: None, pause_us: 100, free: None, why: String::new() };
         (0..1000).for_each(|_| trims.push(1.0, &cannot));
         let mut finding = Finding::new(Class::Leak, "ram", "");
-        trims.explain(1.0, 0.0, &mut finding);
+        trims.explain(1.0, 0.0, |_| 0.0, &mut finding);
         assert_eq!((finding.evidence.len(), trims.pauses_ms().count()), (0, MOST));
     }
 }

@@ -5,6 +5,7 @@ import mmap
 import os
 import sys
 import time
+from collections import deque
 
 from .budget import Budget
 from .ring import UNKNOWN
@@ -18,6 +19,8 @@ SHARE = 0.001
 COUNTS, COUNT_S = 0.001, 0.02
 #: A count refers to every object, and so writes to all their pages: it is not taken of more blocks of memory than these.
 BLOCKS = 1_000_000
+#: How many of the last facts tell the most that was free lately.
+LATELY = 16
 FIELDS = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
 
 
@@ -67,7 +70,7 @@ class Facts:
 
     def __init__(self, forked=False):
         now = time.monotonic()
-        self.heap = heap()
+        self.heap, self.free = heap(), deque(maxlen=LATELY)
         self.next_s = self.next_blocks_s = 0.0
         self.small, self.known = small_blocks(), -1
         self.boundaries, self.counts = Budget(now), Budget(now, COUNTS, COUNT_S, 1)
@@ -85,6 +88,7 @@ class Facts:
         # Of this thread: what others do meanwhile on the same processor is no cost of ours, and would silence us for long.
         start = time.thread_time()
         used, free = self.heap()
+        self.free.append(free)
         flags = 2 | 4 | (1 if gc.isenabled() else 0)
         full, cuda = gc.get_stats()[2]["collections"] & UNKNOWN, devices()
         cost = time.thread_time() - start
@@ -94,6 +98,10 @@ class Facts:
         blocks = self.blocks(now)
         facts = (full, used, free, self.objects(now) if boundary else -1, workers(), compiled(), blocks)
         return flags, facts, cuda
+
+    def most_free(self):
+        """The most bytes that were free inside the C heap when facts were last taken."""
+        return max(self.free, default=0)
 
     def blocks(self, now):
         """Python's small blocks in use; -1 where they are not known. Counting them reads a word for each page of them, and

@@ -10,7 +10,7 @@ from time import monotonic_ns
 from . import history
 from . import ring as rings
 from .facts import NONE, NOTHING, Facts
-from .requests import AT_BACKWARD, HISTORY, SNAPSHOT, answer, before_backward, collect
+from .requests import AT_BACKWARD, HISTORY, SNAPSHOT, TRIM, answer, before_backward, collect, when_free
 from .ring import MANY, STEPS
 
 ON, STEP, BEGIN, END, FACTS, OFF, DEVICE, ANSWERED, LOSS, DEVICE_MORE = range(1, 11)
@@ -207,7 +207,9 @@ class Marks:
             def given_up():
                 self.answers(ring, request, AT_BACKWARD)
 
-            if kind != AT_BACKWARD or not before_backward(self.facts.heap, taken, given_up):
+            if kind == TRIM:
+                when_free(self.facts, lambda: self.answers(ring, request, TRIM))
+            elif kind != AT_BACKWARD or not before_backward(self.facts.heap, taken, given_up):
                 self.answers(ring, request, kind)
         finally:
             doing.release()

@@ -18,8 +18,12 @@ PASSES, PASSES_S, LARGE = 3, 3.0, 0.95
 #: No large one comes for so long: it is given up, before whoever asked does. And the share of the time that asking may take.
 GIVEN_UP_S, ASKING = 25.0, 0.01
 
+#: A trim waits so long, seconds, for a mark at which so large a share is free of the most that was free lately.
+ROOM_S, ROOM = 10.0, 0.5
+
 snapshot = None  # the module, once it was needed
 waiting = None  # what is waited for: until when, and what gives it up
+awaited = None  # what looks at each mark whether it is the one that a trim waits for
 
 
 def answer(kind, ring=None):
@@ -95,6 +99,29 @@ def before_backward(heap, then, otherwise):
     return True
 
 
+def when_free(facts, then):
+    """Has `then` called at a mark where about as much of the C heap is free as was lately; at the latest in some seconds. Holes that a
+    validation, or a batch, has just filled are not there to be given back, and nothing would be known of them."""
+    global awaited
+    most, until, next_s = facts.most_free(), time.monotonic() + ROOM_S, 0.0
+
+    def looks():
+        global awaited
+        nonlocal next_s
+        start = time.monotonic()
+        if start < min(next_s, until):
+            return
+        free = facts.heap()[1]
+        now = time.monotonic()
+        next_s = now + (now - start) / ASKING
+        if free >= ROOM * most or now >= until:
+            awaited = None
+            then()
+
+    awaited = looks
+    looks()
+
+
 def hide(*functions):
     """Has torch.compile pass these by, where it is in use: they are none of the program's."""
     if "torch._dynamo" in sys.modules:
@@ -113,6 +140,8 @@ def collect():
         history.collect()
     if snapshot is not None:
         snapshot.collect()
+    if awaited is not None:
+        awaited()
     if waiting is not None and time.monotonic() > waiting[0]:
         waiting[1]()
 

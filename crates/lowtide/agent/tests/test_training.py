@@ -365,3 +365,44 @@ for _ in range(3):
     assert [(a["number"], a["steps"]) for a in answers] == [(7, 2)]
     assert answers[0]["index"] > 8 << 20
     assert 0 < answers[0]["pause_ns"] < 60 * 10**9
+
+
+def test_a_trim_waits_for_a_mark_where_the_holes_are_free_again(tmp_path):
+    ring = run(
+        tmp_path,
+        """
+import ctypes, glob, struct
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.malloc.argtypes = [ctypes.c_size_t]
+libc.free.argtypes = [ctypes.c_void_p]
+libc.mallopt(-3, 1 << 25)  # M_MMAP_THRESHOLD: all of it into the heap,
+libc.mallopt(-1, 1 << 30)  # M_TRIM_THRESHOLD: and there it stays.
+x, y = next(iter(train))
+step(x, y)
+blocks = [libc.malloc(1 << 20) for _ in range(16)]
+for block in blocks:
+    ctypes.memset(block, 1, 1 << 20)
+for block in blocks:
+    libc.free(block)
+time.sleep(0.03)
+model.eval(); model.train()  # facts are taken at boundaries: so much is free
+blocks = [libc.malloc(1 << 20) for _ in range(16)]
+path, = glob.glob(os.environ["LOWTIDE_MARKS"] + "/*.marks")
+with open(path, "r+b") as file:
+    file.seek(256)
+    file.write(struct.pack("<QI", 7, 2))
+for _ in range(3):
+    time.sleep(0.03)  # longer than between two marks of steps
+    step(x, y)
+for block in blocks:
+    libc.free(block)
+for _ in range(3):
+    time.sleep(0.3)
+    step(x, y)
+""",
+    )[0]
+    answers = [mark for mark in ring["marks"] if mark["kind"] == "answered"]
+    assert [(a["number"], a["steps"]) for a in answers] == [(7, 5)]
+    assert answers[0]["index"] > 8 << 20
+    assert 0 < answers[0]["pause_ns"] < 60 * 10**9
