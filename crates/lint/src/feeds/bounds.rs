@@ -12,6 +12,23 @@ use crate::program::FileId;
 /// Calls that are followed from what empties a container up to what makes its object.
 const MADE_BY: usize = 3;
 
+/// Words in the names of functions that end something.
+const ENDS: &[&str] = &[
+    "abort",
+    "atexit",
+    "broken",
+    "close",
+    "del",
+    "destroy",
+    "exit",
+    "finalize",
+    "kill",
+    "shutdown",
+    "stop",
+    "teardown",
+    "terminate",
+];
+
 /// Everything that a bound is read from.
 pub(super) struct Bounds<'f, 'p> {
     pub flow: &'f Flow<'p>,
@@ -127,7 +144,8 @@ impl<'p> Bounds<'_, 'p> {
             if self.has_ceiling(op, added) {
                 return Some(Bound::Ceiling(site));
             }
-            let conditional = may_never_run(model, op.block);
+            let conditional = may_never_run(model, op.block)
+                || function.is_some_and(|function| self.is_at_an_end(op.file, function) || self.is_made_late(op.file, function));
             // `xs = xs[-10:]` leaves so many, however many there were.
             let cut = op.what == Loss::Some && at(&self.ops.assigned, op.at).any(|assigned| assigned.offset == op.offset);
             if !conditional && (all || cut) {
@@ -151,6 +169,30 @@ impl<'p> Bounds<'_, 'p> {
             caller.is_some_and(|caller| self.is_for_making(*from, caller, depth - 1))
         };
         !callers.is_empty() && callers.iter().all(is_making)
+    }
+
+    /// Whether a library's function is there for the end of a thing, or for when it breaks: in use nothing is emptied by it.
+    fn is_at_an_end(&self, file: FileId, function: ScopeId) -> bool {
+        let model = self.flow.models.of(file);
+        self.flow.models.program.in_library(file) && model.scope(function).name().split('_').any(|word| ENDS.contains(&word))
+    }
+
+    /// Whether a function is called only where something is not there yet, which it makes: `if self.thread is None: self.start()`.
+    fn is_made_late(&self, file: FileId, function: ScopeId) -> bool {
+        let callers = self.flow.callers(file, function);
+        let own = self.flow.models.of(file);
+        let makes = |thing: &str| {
+            let mut assigns = own.assigns.iter().filter(|assign| own.function_of(assign.scope) == Some(function));
+            assigns.any(|assign| last_name(assign.target) == Some(thing))
+        };
+        // By its name: who calls may be of a class that inherits from this one.
+        let is_late = |(from, call): &(FileId, Call<'p>)| {
+            self.flow.models.of(*from).blocks_within(call.block).any(|block| match block.kind {
+                BlockKind::If(test) => missing(test).and_then(last_name).is_some_and(makes),
+                _ => false,
+            })
+        };
+        !callers.is_empty() && callers.iter().all(is_late)
     }
 
     /// What takes elements out of it, or lets go of it with what it lies in, where it lies nowhere else.
@@ -235,6 +277,27 @@ pub(super) fn may_never_run(model: &Model<'_>, block: BlockId) -> bool {
         BlockKind::If(test) => !comes_round(test),
         kind => kind.is_conditional(),
     })
+}
+
+/// `thread` of `self.thread` and of `thread`.
+fn last_name(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Attribute(each) => Some(each.attr.as_str()),
+        Expr::Name(each) => Some(each.id.as_str()),
+        _ => None,
+    }
+}
+
+/// What a condition says is not there: `x is None`, `not x`.
+fn missing(test: &Expr) -> Option<&Expr> {
+    match test {
+        Expr::Compare(each) => {
+            let is_none = matches!(&*each.ops, [CmpOp::Is]) && each.comparators.iter().all(Expr::is_none_literal_expr);
+            is_none.then_some(&*each.left)
+        }
+        Expr::UnaryOp(each) => each.op.is_not().then_some(&*each.operand),
+        _ => None,
+    }
 }
 
 /// `n % 100 == 0`, `not n % 100`, `(n + 1) % 100 == 0`: of something that is counted on.

@@ -227,3 +227,45 @@ Mine().train()
     assert_eq!(by(vec![mine]).first().map(String::as_str), Some("self.log({'loss': 1})"));
     assert!(!by(Vec::new()).iter().any(|text| text.contains("log")), "which class it is must be known");
 }
+
+#[test]
+fn what_a_library_empties_when_a_thing_begins_or_ends_is_not_emptied_in_use() {
+    let library = "lib/python3.11/site-packages/pipes/__init__.py";
+    let app = Path::new(APP);
+    // `put` is what it does before it adds, `more` are other methods.
+    let bound = |put: &str, more: &str| {
+        let text = format!(
+            "class Pipe:\n    def __init__(self):\n        self.thread = None\n        self.buffer = []\n\
+             \n    def put(self, x):\n        {put}\n        self.buffer.append(x)\n\
+             \n    def start(self):\n        self.buffer.clear()\n        self.thread = object()\n\n{more}\n\
+             \nclass Joined(Pipe):\n    def put(self, x):\n        {put}\n        self.buffer.append(x)\n"
+        );
+        let program = "import pipes\np = pipes.Pipe()\nfor step in range(100):\n    p.put(step)\np.close()\n";
+        let files: HashMap<PathBuf, Vec<u8>> =
+            [("train.py", program.to_owned()), (library, text)].map(|(name, text)| (app.join(name), text.into_bytes())).into();
+        let asked = holder(&format!("module:train.py p .buffer@{library}:Pipe = list"));
+        let search = [app.join("lib/python3.11/site-packages")];
+        let answer = &feeds(&InMemory(files), &[app.join("train.py")], &search, &[asked])[0];
+        let first = answer.statements.first().expect("a statement");
+        assert!(first.site.text.contains("append"), "{first:?}");
+        first.bound.clone()
+    };
+    let late = bound("if self.thread is None: self.start()", "");
+    assert!(matches!(late, Some(Bound::EmptiedIf(_))), "{late:?}");
+    let falsy = bound("if not self.thread: self.start()", "");
+    assert!(matches!(falsy, Some(Bound::EmptiedIf(_))), "{falsy:?}");
+    // Under a condition on anything else, or on what it does not make, it is emptied in use.
+    for put in ["if x is None: self.start()", "if self.other is None: self.start()", "self.start()"] {
+        let used = bound(put, "");
+        assert!(matches!(used, Some(Bound::Emptied(_))), "{put}: {used:?}");
+    }
+    let clear = |name: &str| format!("    def {name}(self):\n        self.buffer.clear()\n");
+    for name in ["close", "_terminate_broken", "__del__"] {
+        let more = format!("{}\n    def each(self, xs):\n        for x in xs:\n            self.{name}()\n", clear(name));
+        let ended = bound("pass", &more.replace("self.thread = object()", ""));
+        assert!(!ended.as_ref().is_some_and(Bound::is_firm), "{name}: {ended:?}");
+    }
+    let flushed = format!("{}\n    def each(self, xs):\n        for x in xs:\n            self.flush()\n", clear("flush"));
+    let used = bound("pass", &flushed);
+    assert!(used.as_ref().is_some_and(Bound::is_firm), "{used:?}");
+}
