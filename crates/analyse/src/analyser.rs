@@ -16,7 +16,7 @@ use crate::marks::Marks;
 use crate::pyramid::Pyramid;
 use crate::series::{Store, Track};
 use crate::suspicion::{Suspicion, suspicion};
-use crate::{explain, hypotheses, roles, summary};
+use crate::{asked, explain, hypotheses, roles, summary};
 
 /// Takes a run's events in order and gives a report at any time.
 #[derive(Debug, Default)]
@@ -155,6 +155,7 @@ impl Analyser {
     pub(crate) fn assessment(&self) -> Assessment {
         let mut host = assess(&self.store, &self.marks, &self.dev_shm, self.last_s, self.over());
         looks::hold_back(self, &mut host.series);
+        asked::hold_back(self, &mut host.series);
         Assessment { gpus: gpu::all(self), ..host }
     }
 

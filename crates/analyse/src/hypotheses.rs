@@ -3,6 +3,7 @@
 use lowtide_model::{Bytes, Finding, Hypothesis, HypothesisState, Kind, Rate, Role, Seconds};
 
 use crate::analyser::Analyser;
+use crate::asked;
 use crate::gone;
 use crate::gpu;
 use crate::growth::{Assessment, Series};
@@ -37,6 +38,7 @@ pub fn weigh(run: &Analyser, assessment: &Assessment, findings: &[Finding]) -> V
     all.extend([copies(run, assessment), processes(run, assessment), outside(run, assessment)].into_iter().flatten());
     all.extend(gpu::hypothesis(&assessment.gpus));
     name_who_may_end(run, assessment, &mut all);
+    name_what_fills(run, assessment, &mut all);
     name_who_ended(run, assessment, &mut all);
     // An undecided report must say what it is undecided about.
     if assessment.growing().is_empty()
@@ -60,6 +62,16 @@ fn name_who_may_end(run: &Analyser, assessment: &Assessment, all: &mut [Hypothes
             open.evidence.clone_from(&who);
             action.clone_into(&mut open.action);
         }
+    }
+}
+
+/// Growth that fills what was asked for before is told with how much of that there is.
+fn name_what_fills(run: &Analyser, assessment: &Assessment, all: &mut [Hypothesis]) {
+    let of_it = |s: &&Series| s.judged.outcome == Outcome::Unclear && s.judged.doubt == asked::ASKED;
+    let Some(told) = assessment.series.iter().find(of_it).and_then(|series| asked::told(run, series)) else { return };
+    for open in all.iter_mut().filter(|hypothesis| hypothesis.evidence == asked::ASKED) {
+        open.evidence.clone_from(&told);
+        "watch on: it must stop growing where that is full".clone_into(&mut open.action);
     }
 }
 

@@ -12,6 +12,7 @@
 
 mod analyser;
 mod ask;
+mod asked;
 mod blocks;
 
 mod coarse;

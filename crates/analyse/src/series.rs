@@ -21,6 +21,8 @@ pub struct Track {
     pub anon: Pyramid,
     /// Shared memory.
     pub shmem: Pyramid,
+    /// Private writable memory that it has asked for, touched or not.
+    pub data: Pyramid,
     /// File pages.
     pub file: Pyramid,
     /// Growth of its share of anonymous pages (Pss_Anon) while the set of processes stood still: what copy-on-write
@@ -67,6 +69,7 @@ impl Track {
             ended_s: None,
             anon: Pyramid::default(),
             shmem: Pyramid::default(),
+            data: Pyramid::default(),
             file: Pyramid::default(),
             copied: Pyramid::default(),
             fds: Pyramid::default(),
@@ -84,6 +87,9 @@ impl Track {
         self.last = *sample;
         self.anon.push(t_s, sample.anon as f64 + sample.swap as f64);
         self.shmem.push(t_s, sample.shmem as f64);
+        if let Some(data) = sample.data {
+            self.data.push(t_s, data as f64);
+        }
         self.file.push(t_s, sample.file as f64);
         self.threads.push(t_s, f64::from(sample.threads));
         if let Some(fds) = sample.fds {

@@ -11,6 +11,8 @@ use crate::parse::status::Status;
 use crate::root::{Root, Scratch};
 use crate::sys;
 
+const MIB: u64 = 1 << 20;
+
 /// A process that ended in the middle of a pass tears it only if it had more than this part of all memory.
 const TEARS_FROM: f64 = 1.0 / 256.0;
 
@@ -97,6 +99,7 @@ fn finish(pid: u32, process: &mut Announced, status: &Status<'_>, root: &Root) -
         file: status.file,
         shmem: status.shmem,
         swap: status.swap,
+        data: status.data.map(|bytes| bytes & !(MIB - 1)),
         threads: status.threads,
         fds: process.handle.open_files(root),
         ..ProcSample::empty(process.id)

@@ -317,6 +317,7 @@ impl Values {
                 pss_shmem: or_zero(M::PssShmem),
             }),
             private_anon: None,
+            data: None,
         })
     }
 

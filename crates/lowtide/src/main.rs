@@ -17,6 +17,7 @@ mod join;
 mod layouts;
 mod logged;
 mod output;
+mod patience;
 mod postmortem;
 mod rules;
 mod snapshot;

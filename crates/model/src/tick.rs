@@ -36,6 +36,8 @@ pub struct ProcSample {
     pub shmem: u64,
     /// Swapped-out anonymous memory (VmSwap).
     pub swap: u64,
+    /// Private writable memory that it has asked for, whether touched or not (VmData), rounded down to MiB; `None` where it was not told.
+    pub data: Option<u64>,
     /// Threads.
     pub threads: u32,
     /// Open file descriptors, where they could be counted.
@@ -53,7 +55,19 @@ impl ProcSample {
     /// A sample with no memory, to be filled in.
     #[must_use]
     pub fn empty(id: ProcId) -> Self {
-        Self { id, anon: 0, file: 0, shmem: 0, swap: 0, threads: 0, fds: None, maps: None, rollup: None, private_anon: None }
+        Self {
+            id,
+            anon: 0,
+            file: 0,
+            shmem: 0,
+            swap: 0,
+            data: None,
+            threads: 0,
+            fds: None,
+            maps: None,
+            rollup: None,
+            private_anon: None,
+        }
     }
 }
 

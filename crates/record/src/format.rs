@@ -41,10 +41,11 @@
 //! ```
 //!
 //! Ids are written as the difference to the id before. A value is a zigzag of the change; in columns with a unit
-//! (4096 or 1024 bytes) it is twice the zigzag of the change in units, or the byte 1 and then the zigzag of the
+//! (4096, 1024 or 2^20 bytes) it is twice the zigzag of the change in units, or the byte 1 and then the zigzag of the
 //! change in bytes where that is no multiple. Columns, with their units:
-//! - process: anon, file, shmem, swap (4096), threads, fds + 1, maps + 1 (0: not counted), has-rollup + 2 * has-private, pss, uss,
-//!   private_dirty, pss_anon, pss_file, pss_shmem, private_anon (1024; where they were not read they keep their last value);
+//! - process: anon, file, shmem, swap (4096), threads, fds + 1, maps + 1 (0: not counted), has-rollup + 2 * has-private +
+//!   4 * has-data, pss, uss, private_dirty, pss_anon, pss_file, pss_shmem, private_anon (1024; where they were not read they keep their
+//!   last value), data (2^20; version 2);
 //! - machine: total, available, swap_total, swap_used, shmem, cached, dev_shm_used, dev_shm_size (1024), oom_kills, psi_full_us;
 //! - cgroup: usage, anon, file, inactive_file, shmem, peak (4096), psi_full_us, oom_kills, limit_hits, has-limit + 2 * has-high, limit,
 //!   high (4096);
@@ -56,7 +57,7 @@ use crate::varint::Malformed;
 /// The first bytes of every recording. The first one is no ASCII, so that nothing takes the file for text.
 pub const MAGIC: [u8; 8] = *b"\x89LOWTIDE";
 /// The version that this crate writes, and the newest that it reads.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// Bytes of the header.
 pub const HEADER_LEN: usize = 24;
 /// The longest payload of a frame, in bytes. Longer ones are damage.

@@ -241,6 +241,16 @@ fn looked<'a>(run: &'a Analyser, series: &'a Series) -> Option<(&'a Series, Proc
     Some((series, id, grown))
 }
 
+/// Whether looks show that most of the growth is something new: somebody holds it whom nothing limits, or native code has it.
+pub fn is_held(run: &Analyser, series: &Series) -> bool {
+    let Some((_, grown)) = series.process.and_then(|id| run.looks().grown(id)) else { return false };
+    let expected = series.judged.rate * grown.seconds;
+    let share = |holder: &HolderGrown| own(holder) as f64 / expected;
+    let free = apart_from_one_another(&grown.holders).into_iter().filter(|holder| !holder.bounded);
+    let held: f64 = free.map(share).filter(|share| (BESIDE..=PLAUSIBLE).contains(share)).sum();
+    held >= MOSTLY || mostly(grown, Sort::Native)
+}
+
 /// Why it is not known who holds it, where that can be told.
 fn unlooked(run: &Analyser, group: &[&Series]) -> Option<String> {
     let first = group.first()?;

@@ -23,6 +23,8 @@ pub struct Status<'a> {
     pub shmem: u64,
     /// VmSwap.
     pub swap: u64,
+    /// VmData: private writable memory that was asked for, touched or not.
+    pub data: Option<u64>,
     /// Threads.
     pub threads: u32,
     /// SigIgn: bit n-1 is set where signal n is ignored.
@@ -48,6 +50,7 @@ impl<'a> Status<'a> {
                 b"RssAnon" => status.anon = kibibytes(value),
                 b"RssFile" => status.file = kibibytes(value).unwrap_or(0),
                 b"RssShmem" => status.shmem = kibibytes(value).unwrap_or(0),
+                b"VmData" => status.data = kibibytes(value),
                 b"VmSwap" => status.swap = kibibytes(value).unwrap_or(0),
                 b"Threads" => status.threads = narrow(value),
                 b"SigIgn" => status.ignored = hex(value).unwrap_or(0),
@@ -77,7 +80,7 @@ fn narrow(value: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    const REAL: &[u8] = b"Name:\tpython3\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t14462\nPid:\t14462\nPPid:\t14460\nVmPeak:\t 4345000 kB\nVmHWM:\t  190000 kB\nVmRSS:\t  152000 kB\nRssAnon:\t  100000 kB\nRssFile:\t   50000 kB\nRssShmem:\t    2000 kB\nVmSwap:\t     12 kB\nThreads:\t2\nSigIgn:\t0000000001001006\nSigCgt:\t00000001000044c0\n";
+    const REAL: &[u8] = b"Name:\tpython3\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t14462\nPid:\t14462\nPPid:\t14460\nVmPeak:\t 4345000 kB\nVmHWM:\t  190000 kB\nVmRSS:\t  152000 kB\nRssAnon:\t  100000 kB\nRssFile:\t   50000 kB\nRssShmem:\t    2000 kB\nVmData:\t  900000 kB\nVmSwap:\t     12 kB\nThreads:\t2\nSigIgn:\t0000000001001006\nSigCgt:\t00000001000044c0\n";
 
     #[test]
     fn reads_memory_and_signals() {

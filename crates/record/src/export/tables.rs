@@ -109,6 +109,7 @@ table! {
         pss_file_bytes: Integer = rollup.map(|r| r.pss_file),
         pss_shmem_bytes: Integer = rollup.map(|r| r.pss_shmem),
         private_anon_bytes: Integer = sample.private_anon,
+        data_bytes: Integer = sample.data,
         gpu_bytes: Integer = gpu_bytes,
     }
 }

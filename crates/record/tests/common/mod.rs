@@ -79,20 +79,26 @@ fn rollup() -> impl Strategy<Value = Rollup> {
 
 fn sample() -> impl Strategy<Value = ProcSample> {
     let counts = (any::<u32>(), any::<Option<u32>>(), prop::option::of(0u32..9));
-    (0u32..12, prop::array::uniform4(size()), counts, prop::option::of(rollup()), prop::option::of(size())).prop_map(
-        |(id, [anon, file, shmem, swap], (threads, fds, maps), rollup, private_anon)| ProcSample {
+    (
+        0u32..12,
+        prop::array::uniform4(size()),
+        counts,
+        prop::option::of(rollup()),
+        [prop::option::of(size()), prop::option::of(size())],
+    )
+        .prop_map(|(id, [anon, file, shmem, swap], (threads, fds, maps), rollup, [private_anon, data])| ProcSample {
             id: ProcId(id),
             anon,
             file,
             shmem,
             swap,
+            data,
             threads,
             fds,
             maps,
             rollup,
             private_anon,
-        },
-    )
+        })
 }
 
 fn system() -> impl Strategy<Value = SystemSample> {

@@ -12,6 +12,7 @@ use lowtide_remote::{Core, Image, Process};
 use super::tide::Between;
 use crate::exit::Failure;
 use crate::layouts;
+use crate::patience::{ATTEMPTS, Patience};
 use crate::terminal;
 
 /// Expected pause per MiB of private memory. Measured on heaps of 0.1 to 10 million objects: 0.2 s per million, which have some
@@ -29,14 +30,9 @@ const MOST: Duration = Duration::from_secs(60);
 const MADE: u64 = 4;
 /// No Python can be looked into with less, in bytes.
 const FEWEST: u64 = 24 << 20;
-/// How often a look is tried that finds the collector at work.
-const ATTEMPTS: u32 = 50;
 /// How often one is tried that finds a list torn: the process was held between the two writes that put an object in. Lists that
 /// are torn again and again are damaged.
 const TORN: u32 = 5;
-/// Time between the attempts.
-const BETWEEN: Duration = Duration::from_millis(5);
-
 /// A look, and what it cost.
 pub struct Look {
     /// The process; 0 where a core file does not say it.
@@ -106,6 +102,7 @@ impl Look {
         let mut known = find::shipped();
         let mut learned = false;
         let mut torn = 0;
+        let mut patience = Patience::new();
         let mut notes = Vec::new();
         for _ in 0..ATTEMPTS {
             let stopped = process.stop(allowed).map_err(|error| match error {
@@ -118,10 +115,10 @@ impl Look {
             let memory = memory.map(|memory| stopped.check().and(memory));
             pause += stopped.release();
             match taken {
-                Err(Error::Collecting { .. }) => std::thread::sleep(BETWEEN),
+                Err(Error::Collecting { .. }) => patience.wait(),
                 Err(Error::Torn { .. }) if torn + 1 < TORN => {
                     torn += 1;
-                    std::thread::sleep(BETWEEN);
+                    patience.wait();
                 }
                 Err(error @ Error::Cut(_)) => {
                     return Err(Failure::cannot(format!("{error}; {}", more_time(allowed))));

@@ -15,11 +15,9 @@ use super::grown::{Before, Now, grown};
 use super::plan::SHARE;
 use crate::culprit::Sources;
 use crate::layouts;
+use crate::patience::{ATTEMPTS, Patience};
 use crate::watch::clock::thread_cpu_s;
 
-/// How often a look is tried that finds the collector at work, and the time between.
-const ATTEMPTS: u32 = 20;
-const BETWEEN: Duration = Duration::from_millis(5);
 /// What a look takes beside what it reads from the process, in bytes, and how much more than that.
 const OVERHEAD: u64 = 16 << 20;
 const OVER: f64 = 1.5;
@@ -187,6 +185,7 @@ fn stopped(process: &Process, allowed: Duration, budget: u64, pause: &mut Durati
     }
     let known = known(process, &image);
     drop(image);
+    let mut patience = Patience::new();
     for _ in 0..ATTEMPTS {
         hold.set(true);
         let stop = process.stop(allowed.saturating_sub(*pause))?;
@@ -209,7 +208,7 @@ fn stopped(process: &Process, allowed: Duration, budget: u64, pause: &mut Durati
         *pause += stop.release();
         hold.set(false);
         match seen {
-            Err(Error::Collecting { .. }) if *pause < allowed => std::thread::sleep(BETWEEN),
+            Err(Error::Collecting { .. }) if *pause < allowed => patience.wait(),
             seen => return seen,
         }
     }
