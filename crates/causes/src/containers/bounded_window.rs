@@ -48,7 +48,7 @@ fn rule(check: &Check) -> Vec<Hit> {
             if !is_norm
                 && check.runs_with_training(file, put.scope, put.block)
                 && large()
-                && matches!(check.firm_bound(&put), Some(Limit::Ceiling(_)))
+                && matches!(check.firm_bound(&put), Some(Limit::Ceiling(..)))
             {
                 hits.push(Hit::new(file, put.offset).with(Confidence::Low).saying(format!(
                     "{} grows until it has as many of {} as its limit says, and then stays",

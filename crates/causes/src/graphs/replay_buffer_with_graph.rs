@@ -39,7 +39,7 @@ fn rule(check: &Check) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (file, model) in check.files() {
         for put in check.puts(file, model).iter().filter(|put| keeps(check, put) || is_handed(check, put)) {
-            if matches!(check.firm_bound(put), Some(Limit::Ceiling(_)))
+            if matches!(check.firm_bound(put), Some(Limit::Ceiling(..)))
                 && !is_small(check, put)
                 && !check.autograd.is_summed_up(file, put.scope, put.container)
                 && check.containers.is_never_cleared(file, put.scope, put.container)

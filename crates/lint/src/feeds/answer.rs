@@ -111,8 +111,8 @@ pub enum Certainty {
 /// What keeps a holder from growing for ever.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// It never has more elements than a number (`maxlen`, a comparison with its length).
-    Ceiling(Site),
+    /// It never has more elements than a number (`maxlen`, a comparison with its length), and which, where the source tells it.
+    Ceiling(Site, Option<u64>),
     /// It is emptied whenever this runs.
     Emptied(Site),
     /// It is emptied, or loses elements, under a condition.

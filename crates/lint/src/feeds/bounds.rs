@@ -1,8 +1,9 @@
 //! What keeps a holder from growing for ever, as far as the source tells.
 
-use ruff_python_ast::{CmpOp, ExprCall, Operator};
+use ruff_python_ast::{CmpOp, Operator};
 
 use super::context::Contexts;
+use super::limit::limit;
 use super::ops::{Loss, Op, Ops, name_of};
 use super::{Bound, Kind, Site};
 use crate::flow::{Alias, At, Flow, Place};
@@ -56,7 +57,10 @@ impl<'p> Bounds<'_, 'p> {
     fn made_with_a_limit(&self) -> Option<Bound> {
         let mut made = self.aliases.iter().flat_map(|alias| at(&self.ops.assigned, alias.at));
         made.find_map(|op| match op.what {
-            Expr::Call(call) if has_limit(call) => Some(Bound::Ceiling(self.site(op.file, call.start()))),
+            Expr::Call(call) => {
+                let number = self.number(op.file, op.scope, limit(call)?);
+                Some(Bound::Ceiling(self.site(op.file, call.start()), number))
+            }
             _ => None,
         })
     }
@@ -64,7 +68,7 @@ impl<'p> Bounds<'_, 'p> {
     /// Where what has a fixed length is made: it has no more places than that.
     pub fn length(&self) -> Option<Bound> {
         let mut made = self.aliases.iter().flat_map(|alias| at(&self.ops.assigned, alias.at));
-        made.next().map(|op| Bound::Ceiling(self.site(op.file, op.offset)))
+        made.next().map(|op| Bound::Ceiling(self.site(op.file, op.offset), None))
     }
 
     /// `if len(xs) < 100:` around it.
@@ -77,7 +81,7 @@ impl<'p> Bounds<'_, 'p> {
                 _ => return None,
             };
             self.compares_length(file, scope, test, &[CmpOp::Lt, CmpOp::LtE, CmpOp::NotEq])
-                .then(|| Bound::Ceiling(self.site(file, test.start())))
+                .then(|| Bound::Ceiling(self.site(file, test.start()), self.number_in(file, scope, test)))
         })
     }
 
@@ -99,7 +103,7 @@ impl<'p> Bounds<'_, 'p> {
         }
     }
 
-    fn is_length(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> bool {
+    pub(super) fn is_length(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> bool {
         match expr {
             Expr::Call(call) if matches!(name_of(call), Some("len")) => {
                 call.arguments.args.first().is_some_and(|of| self.is_alias(file, scope, of))
@@ -141,8 +145,8 @@ impl<'p> Bounds<'_, 'p> {
                 continue;
             }
             let site = self.site(op.file, op.offset);
-            if self.has_ceiling(op, added) {
-                return Some(Bound::Ceiling(site));
+            if let Some(number) = self.ceiling(op, added) {
+                return Some(Bound::Ceiling(site, number));
             }
             let conditional = may_never_run(model, op.block)
                 || function.is_some_and(|function| self.is_at_an_end(op.file, function) || self.is_made_late(op.file, function));
@@ -206,22 +210,23 @@ impl<'p> Bounds<'_, 'p> {
     }
 
     /// Whether elements are taken out as soon as there are too many: under a comparison with the length, and under no other
-    /// condition that what adds is not under as well.
-    fn has_ceiling(&self, loss: &Op<'p, Loss>, added: &Op<'p, Kind>) -> bool {
+    /// condition that what adds is not under as well. The number, where the source tells it.
+    #[allow(clippy::option_option)]
+    fn ceiling(&self, loss: &Op<'p, Loss>, added: &Op<'p, Kind>) -> Option<Option<u64>> {
         let model = self.flow.models.of(loss.file);
         let is_around =
             |block: &Block| loss.file == added.file && model.blocks_within(added.block).any(|other| std::ptr::eq(other, block));
-        let mut found = false;
+        let mut found = None;
         for block in model.blocks_within(loss.block) {
             let test = match block.kind {
                 BlockKind::If(test) => Some(test),
                 BlockKind::While(each) => Some(&*each.test),
                 _ => None,
             };
-            if test.is_some_and(|test| self.is_too_long(loss.file, loss.scope, test)) {
-                found = true;
+            if let Some(test) = test.filter(|test| self.is_too_long(loss.file, loss.scope, test)) {
+                found = Some(self.number_in(loss.file, loss.scope, test));
             } else if block.kind.is_conditional() && !is_around(block) {
-                return false;
+                return None;
             }
         }
         found
@@ -372,18 +377,4 @@ fn is_constants(values: &Expr) -> bool {
         _ => return false,
     };
     !elements.is_empty() && elements.iter().all(|each| each.is_string_literal_expr() || each.is_number_literal_expr())
-}
-
-fn has_limit(call: &ExprCall) -> bool {
-    let arguments = &call.arguments;
-    let keyword = arguments.keywords.iter().any(|keyword| {
-        keyword.arg.as_ref().is_some_and(|name| matches!(name.as_str(), "maxlen" | "maxsize" | "max_size" | "capacity"))
-            && !keyword.value.is_none_literal_expr()
-    });
-    let positional = match name_of(call) {
-        Some("deque") => arguments.args.len() > 1,
-        Some("Queue" | "LifoQueue" | "PriorityQueue" | "LRUCache" | "LFUCache" | "RRCache") => !arguments.args.is_empty(),
-        _ => false,
-    };
-    keyword || positional
 }

@@ -13,6 +13,7 @@ mod find;
 mod graph;
 mod holder;
 mod library;
+mod limit;
 mod ops;
 mod special;
 mod target;

@@ -66,7 +66,7 @@ fn cached(finder: &Finder, function: &FunctionRef) -> Result<Vec<Ranked>, String
             .iter()
             .any(|(from, call)| finder.contexts.is_repeated(finder.flow.models.of(*from), *from, call.scope, call.block));
         ranked.statement.via = calls.iter().take(8).map(|(from, call)| site(finder.flow, *from, call.call.start())).collect();
-        ranked.statement.bound = limit.then(|| Bound::Ceiling(site(finder.flow, file, offset)));
+        ranked.statement.bound = limit.then(|| Bound::Ceiling(site(finder.flow, file, offset), None));
         found.push(ranked);
     }
     Ok(found)

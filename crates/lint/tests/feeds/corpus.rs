@@ -269,3 +269,41 @@ fn what_a_library_empties_when_a_thing_begins_or_ends_is_not_emptied_in_use() {
     let used = bound("pass", &flushed);
     assert!(used.as_ref().is_some_and(Bound::is_firm), "{used:?}");
 }
+
+#[test]
+fn a_limit_is_told_with_its_number_where_the_source_has_one() {
+    let app = Path::new(APP);
+    let number = |before: &str, made: &str, body: &str| {
+        let program =
+            format!("import collections\n{before}\nxs = {made}\ndef main():\n    while True:\n{body}\nmain()\n").into_bytes();
+        let files: HashMap<PathBuf, Vec<u8>> = [(app.join("train.py"), program)].into();
+        let asked = holder("module:train.py xs = list");
+        let answer = &feeds(&InMemory(files), &[app.join("train.py")], &[], &[asked])[0];
+        let first = answer.statements.first().unwrap_or_else(|| panic!("a statement: {before} {made} {body}"));
+        match &first.bound {
+            Some(Bound::Ceiling(_, number)) => *number,
+            other => panic!("a ceiling: {other:?} of {before} {made} {body}"),
+        }
+    };
+    let pops = |test: &str| format!("        xs.append(1)\n        if {test}: xs.pop(0)");
+    assert_eq!(number("", "[]", &pops("len(xs) > 10_000")), Some(10_000));
+    assert_eq!(number("", "[]", &pops("10_000 < len(xs)")), Some(10_000));
+    assert_eq!(number("N = 500", "[]", &pops("len(xs) > N")), Some(500));
+    assert_eq!(number("", "[]", "        xs.append(1)\n        while len(xs) > 70: xs.pop(0)"), Some(70));
+    assert_eq!(number("", "[]", "        if len(xs) < 70: xs.append(1)"), Some(70));
+    assert_eq!(number("N = 30", "collections.deque(maxlen=N)", "        xs.append(1)"), Some(30));
+    let method = |given: &str, more: &str| {
+        let class = format!(
+            "class Window:\n    def __init__(self, n=40):\n        self.ys = []\n        self.n = {given}\n\
+             \n    def put(self, y):\n        xs.append(y)\n        if len(xs) > self.n: xs.pop(0)\nw = Window()\n{more}"
+        );
+        number(&class, "[]", "        w.put(1)")
+    };
+    assert_eq!(method("40", ""), Some(40));
+    assert_eq!(method("n", ""), None);
+    assert_eq!(method("40", "w.n = 50"), None);
+    // Given twice, read from elsewhere, or worked out: a number that may be another one is none.
+    assert_eq!(number("N = 500\nN = 600", "[]", &pops("len(xs) > N")), None);
+    assert_eq!(number("import os\nN = int(os.environ['N'])", "[]", &pops("len(xs) > N")), None);
+    assert_eq!(number("N = 500", "[]", &pops("len(xs) > N * 2")), None);
+}

@@ -127,7 +127,7 @@ fn owner(culprit: &Culprit) -> String {
 #[cfg(test)]
 mod tests {
     use lowtide_causes::{all, by_id};
-    use lowtide_lint::feeds::{Certainty, Phase, Site, Statement};
+    use lowtide_lint::feeds::{Bound, Certainty, Phase, Site, Statement};
     use lowtide_pyheap::{HolderGrowth, ObjectId, Path, Step};
 
     use super::*;
@@ -374,6 +374,27 @@ mod tests {
     fn what_is_put_in_its_place_anew_was_not_that_long_before() {
         assert_eq!(made().culprit.length(), Some([10, 30]));
         assert_eq!(made().by(Kind::Rebuilt).culprit.length(), None, "another object may have been there");
+    }
+
+    #[test]
+    fn a_limit_counts_where_every_line_has_it_and_it_was_not_passed() {
+        let ceiling = |number| {
+            Some(Bound::Ceiling(Site { file: "train.py".into(), cell: None, line: 10, column: 1, text: String::new() }, number))
+        };
+        let limit = |bound: Option<Bound>, other: Option<Option<Bound>>, standing: Standing| {
+            let mut culprit = made().culprit;
+            let site = culprit.site.take().expect("a line");
+            culprit.others = other.into_iter().map(|bound| Statement { bound, ..site.clone() }).collect();
+            (culprit.site, culprit.standing) = (Some(Statement { bound, ..site }), standing);
+            crate::culprit::limit(&culprit)
+        };
+        assert_eq!(limit(ceiling(Some(100)), None, Standing::Bounded), Some(100));
+        assert_eq!(limit(ceiling(Some(29)), None, Standing::Bounded), Some(29), "one is added before one goes");
+        assert_eq!(limit(ceiling(Some(20)), None, Standing::Bounded), None, "there are 30");
+        assert_eq!(limit(ceiling(None), None, Standing::Bounded), None);
+        assert_eq!(limit(None, None, Standing::Culprit), None);
+        assert_eq!(limit(ceiling(Some(100)), Some(ceiling(Some(100))), Standing::Bounded), Some(100));
+        assert_eq!(limit(ceiling(Some(100)), Some(None), Standing::Bounded), None, "another line adds without one");
     }
 
     #[test]

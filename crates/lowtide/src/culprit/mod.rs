@@ -116,6 +116,7 @@ pub fn culprits(sources: &Sources, census: &Census, graphs: &HashSet<u64>, grown
             // Whatever the source seems to do: what it makes elsewhere, or under conditions, is there.
             culprit.standing = Standing::Bounded;
         }
+        culprit.limit = culprit.limit.or_else(|| limit(&culprit));
         culprit.holds = holds.get(&grown.id).cloned();
         culprit.near = near.clone().filter(|_| in_library);
         culprit
@@ -151,6 +152,19 @@ fn culprit(holder: HolderGrowth, answer: Answer, in_library: bool, opens: Vec<&'
     let own = site.as_ref().is_some_and(|site| !site.library);
     let others = statements.filter(|other| !(own && other.library)).take(OTHERS).collect();
     Culprit { holder, holds: None, opens, limit: None, site, others, in_library, near: None, standing, changed }
+}
+
+/// How many elements the source lets it have, where every line that adds to it is under a limit, and that has not been passed.
+fn limit(culprit: &Culprit) -> Option<u64> {
+    let number = |statement: &Statement| match statement.bound {
+        Some(Bound::Ceiling(_, number)) => number,
+        _ => None,
+    };
+    let limit = number(culprit.site.as_ref()?)?;
+    let all = culprit.others.iter().all(|other| number(other) == Some(limit));
+    // What is taken out after it was added has been one too many for a moment.
+    let fits = culprit.holder.len.is_none_or(|(_, now)| now <= limit.saturating_add(1));
+    (all && limit > 0 && fits && culprit.standing == Standing::Bounded).then_some(limit)
 }
 
 fn standing(holder: &HolderGrowth, opens: bool, statements: &[Statement], reason: Option<String>) -> Standing {

@@ -58,7 +58,7 @@ fn adds(statement: &Statement) -> &'static str {
 fn bounded(bound: &Bound, sources: &Sources) -> String {
     let at = |site: &Site| place(site, sources);
     match bound {
-        Bound::Ceiling(site) => format!("it has a limit: {}", at(site)),
+        Bound::Ceiling(site, _) => format!("it has a limit: {}", at(site)),
         Bound::Emptied(site) => format!("it is emptied: {}", at(site)),
         Bound::EmptiedIf(site) => format!("it is emptied, or loses some, under a condition: {}", at(site)),
         Bound::Keys => "its keys are few".to_owned(),

@@ -123,7 +123,7 @@ fn site(site: &Site) -> Value {
 
 fn bound(bound: &Bound) -> Value {
     let (kind, at) = match bound {
-        Bound::Ceiling(at) => ("ceiling", Some(at)),
+        Bound::Ceiling(at, _) => ("ceiling", Some(at)),
         Bound::Emptied(at) => ("emptied", Some(at)),
         Bound::EmptiedIf(at) => ("emptied_if", Some(at)),
         Bound::Keys => ("keys", None),

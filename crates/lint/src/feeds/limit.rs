@@ -1,0 +1,63 @@
+//! The number of elements that a container is limited to, where it stands in the source.
+//!
+//! A number that may be another one while the program runs is none: who trusts it waits for a container to be full.
+
+use ruff_python_ast::ExprCall;
+
+use super::bounds::Bounds;
+use super::ops::name_of;
+use crate::model::{Bound as Way, Expr, ScopeId};
+use crate::program::FileId;
+
+impl<'p> Bounds<'_, 'p> {
+    /// The number that a length is compared with, where the source tells it.
+    pub(super) fn number_in(&self, file: FileId, scope: ScopeId, test: &'p Expr) -> Option<u64> {
+        match test {
+            Expr::Compare(each) => {
+                let [other] = &*each.comparators else { return None };
+                let sides = [(&*each.left, other), (other, &*each.left)];
+                let (_, number) = sides.into_iter().find(|(length, _)| self.is_length(file, scope, length))?;
+                self.number(file, scope, number)
+            }
+            Expr::BoolOp(each) => each.values.iter().find_map(|value| self.number_in(file, scope, value)),
+            _ => None,
+        }
+    }
+
+    /// What a number is: written out, or a name that is only ever given one that is.
+    pub(super) fn number(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> Option<u64> {
+        if let Some(number) = literal(expr) {
+            return Some(number);
+        }
+        let places = self.flow.places(file, scope, expr);
+        let [place] = &*places else { return None };
+        let mut given = self.flow.assigned(place.place);
+        let first = given.next().filter(|(_, assign)| place.depth == 0 && assign.how == Way::Whole)?;
+        let first = literal(first.1.value)?;
+        // Given anew elsewhere, by an argument or another file, it may be another one.
+        given.next().is_none().then_some(first)
+    }
+}
+
+/// The number that a container is made with: `maxlen=100`.
+pub(super) fn limit(call: &ExprCall) -> Option<&Expr> {
+    let arguments = &call.arguments;
+    let named = arguments.keywords.iter().find(|keyword| {
+        keyword.arg.as_ref().is_some_and(|name| matches!(name.as_str(), "maxlen" | "maxsize" | "max_size" | "capacity"))
+            && !keyword.value.is_none_literal_expr()
+    });
+    let positional = match name_of(call) {
+        Some("deque") => arguments.args.get(1),
+        Some("Queue" | "LifoQueue" | "PriorityQueue" | "LRUCache" | "LFUCache" | "RRCache") => arguments.args.first(),
+        _ => None,
+    };
+    named.map(|keyword| &keyword.value).or(positional)
+}
+
+/// A whole number that is written out.
+fn literal(expr: &Expr) -> Option<u64> {
+    match expr {
+        Expr::NumberLiteral(each) => each.value.as_int()?.as_u64(),
+        _ => None,
+    }
+}
