@@ -137,8 +137,9 @@ impl<'p> Check<'_, 'p> {
         let long = |outermost: &&BlockId| loops.len() > 1 || self.is_of_many_steps(file, **outermost);
         let Some(outermost) = loops.last().filter(long) else { return false };
         let base = At { depth: 0, ..at };
-        let renewed =
-            self.flow.assigned(base.place).any(|(of, assign)| *of == file && is_inside(model, assign.block, *outermost));
+        let renewed = self.flow.assigned(base.place).any(|(of, assign)| {
+            *of == file && is_inside(model, assign.block, *outermost) && self.joined(file, assign).is_empty()
+        });
         !renewed && self.trains_in(file, *outermost)
     }
 
@@ -330,7 +331,7 @@ impl<'p> Check<'_, 'p> {
     }
 
     /// Whether a model calls one of a class's methods: it holds the object, then.
-    fn has_hook(&self, class: ClassId) -> bool {
+    pub(super) fn has_hook(&self, class: ClassId) -> bool {
         let model = self.flow.models.of(class.file);
         let mut methods = model.functions().filter(|(scope, _)| model.scope(*scope).parent == Some(class.scope));
         methods.any(|(method, _)| self.autograd.is_hook(class.file, method))

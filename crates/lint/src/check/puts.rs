@@ -2,9 +2,9 @@
 
 use super::Check;
 use super::again::loops_around;
-use crate::feeds::{Bound as Limit, is_inside};
-use crate::flow::{At, Place};
-use crate::model::{BlockId, Bound, Expr, Model, Operator, Ranged, ScopeId, TextSize};
+use crate::feeds::{Bound as Limit, Old, is_inside};
+use crate::flow::{At, ClassId, Place};
+use crate::model::{Assign, BlockId, Bound, Expr, Model, Operator, Ranged, ScopeId, TextSize};
 use crate::program::FileId;
 
 /// One value is put into a container.
@@ -24,6 +24,25 @@ pub struct Put<'p> {
     pub key: Option<&'p Expr>,
     /// Where the statement begins.
     pub offset: TextSize,
+}
+
+/// Functions of libraries that give a longer one of what they are given.
+const JOINERS: &[&str] = &[
+    "numpy.append",
+    "numpy.concatenate",
+    "numpy.hstack",
+    "numpy.vstack",
+    "pandas.concat",
+    "torch.cat",
+    "torch.concat",
+    "torch.concatenate",
+    "torch.hstack",
+    "torch.vstack",
+];
+
+/// What a list that is added has in it, or what is added as it is.
+fn elements(added: &Expr) -> Vec<&Expr> {
+    if let Expr::List(list) = added { list.elts.iter().collect() } else { vec![added] }
 }
 
 impl<'p> Check<'_, 'p> {
@@ -93,6 +112,49 @@ impl<'p> Check<'_, 'p> {
         puts
     }
 
+    /// What a file joins to an array, a tensor or a list, which is made anew for it: `self.all = torch.cat([self.all, out])`.
+    #[must_use]
+    pub fn joins(&self, file: FileId, model: &Model<'p>) -> Vec<Put<'p>> {
+        let all = model.assigns.iter().filter(|assign| !self.is_of_layers(file, assign));
+        all.flat_map(|assign| self.joined(file, assign)).collect()
+    }
+
+    /// What an assignment joins to what it is given to.
+    pub(super) fn joined(&self, file: FileId, assign: &Assign<'p>) -> Vec<Put<'p>> {
+        let Assign { target, scope, block, .. } = *assign;
+        if assign.how != Bound::Whole || !(target.is_name_expr() || target.is_attribute_expr()) {
+            return Vec::new();
+        }
+        let same = |one: &'p Expr| self.same(file, scope, one, target);
+        let old = Old { same: &same, mentions: &same };
+        let put = |value| Put { file, scope, block, container: target, value, key: None, offset: target.start() };
+        old.added(assign.value)
+            .filter(|_| self.joins_data(file, scope, assign.value))
+            .map_or_else(Vec::new, |added| added.into_iter().flat_map(elements).map(put).collect())
+    }
+
+    /// Whether it is plain that a value is a longer one: a list with another, or what a library's function joins. `x + y` may be a sum.
+    fn joins_data(&self, file: FileId, scope: ScopeId, value: &'p Expr) -> bool {
+        match value {
+            Expr::BinOp(each) => each.right.is_list_expr() || self.joins_data(file, scope, &each.left),
+            Expr::If(each) => [&each.body, &each.orelse].into_iter().any(|value| self.joins_data(file, scope, value)),
+            Expr::Call(call) => {
+                let name = self.flow.models.of(file).full_name(scope, &call.func);
+                name.is_some_and(|name| JOINERS.contains(&name.as_str()))
+                    || matches!(&*call.func, Expr::Attribute(method) if self.joins_data(file, scope, &method.value))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a model joins it that no framework trains by its hooks: keys and values of what it writes, features of its layers.
+    fn is_of_layers(&self, file: FileId, assign: &Assign<'p>) -> bool {
+        self.flow.models.of(file).method_of(assign.scope).is_some_and(|(class, _)| {
+            let class = ClassId { file, scope: class };
+            self.autograd.is_module(class) && !self.has_hook(class)
+        })
+    }
+
     /// What bounds the container of something that is put into it, whatever happens.
     #[must_use]
     pub fn firm_bound(&self, put: &Put<'p>) -> Option<Limit> {
@@ -109,7 +171,7 @@ impl<'p> Check<'_, 'p> {
     /// What is put somewhere for good ([`Check::is_kept_for_good`]).
     pub fn kept_for_good(&self) -> &[Put<'p>] {
         self.kept.get_or_init(|| {
-            let all = self.files().flat_map(|(file, model)| self.puts(file, model));
+            let all = self.files().flat_map(|(file, model)| [self.puts(file, model), self.joins(file, model)].concat());
             all.filter(|put| {
                 self.is_kept_for_good(put.file, put.scope, put.block, put.container, put.key) || self.is_kept_each_epoch(put)
             })

@@ -184,7 +184,13 @@ impl<'f, 'p> Containers<'f, 'p> {
         let found = all.iter().flat_map(|place| {
             let losses =
                 at(&self.ops().losses, *place).filter(|op| kinds.contains(&op.what)).map(|op| (op.file, op.scope, op.block));
-            let others = at(&self.ops().assigned, *place).map(|op| (op.file, op.scope, op.block));
+            // What is put in its place with all that it had, and more, takes nothing out.
+            let longer = move |op: &Op<'p, &'p Expr>| {
+                at(&self.ops().adds, *place)
+                    .any(|add| add.what == Kind::Rebuilt && (add.file, add.offset) == (op.file, op.offset))
+            };
+            let assigned = at(&self.ops().assigned, *place).filter(move |op| !longer(op));
+            let others = assigned.map(|op| (op.file, op.scope, op.block));
             losses.chain(others).filter(|(file, scope, block)| !self.is_where_it_is_made(*file, *scope, *block, *place))
         });
         found.collect()

@@ -12,6 +12,7 @@ mod context;
 mod find;
 mod graph;
 mod holder;
+mod joined;
 mod library;
 mod limit;
 mod ops;
@@ -24,6 +25,7 @@ pub use answer::{Answer, Bound, Certainty, Kind, Phase, Site, Statement};
 pub(crate) use bounds::site;
 pub use containers::{Addition, Containers, innermost_loop, is_inside};
 pub use holder::{ClassRef, FunctionRef, Grows, Holder, Root, Step};
+pub(crate) use joined::Old;
 pub use special::cache_limit;
 
 use crate::flow::Flow;

@@ -2,7 +2,7 @@
 
 use ruff_python_ast::{ExprCall, Operator};
 
-use super::Kind;
+use super::{Kind, Old};
 use crate::ask::last_name;
 use crate::flow::{At, Flow, Place};
 use crate::model::{Assign, BlockId, Bound, Call, Expr, Model, Ranged, ScopeId, TextSize};
@@ -145,48 +145,29 @@ impl<'p> Collector<'_, 'p> {
         }
     }
 
-    /// `xs[-10:]`, `list(xs)[-10:]`, `deque(xs, maxlen=10)`: less of what was there.
+    /// `xs[-10:]`, `list(xs)[-10:]`, `torch.cat([xs, x])[-10:]`: less of what was there, or no more than so much.
     fn is_cut(&self, scope: ScopeId, value: &'p Expr, target: &'p Expr) -> bool {
         match value {
-            Expr::Subscript(each) if each.slice.is_slice_expr() => self.mentions(scope, &each.value, target),
+            Expr::Subscript(each) if each.slice.is_slice_expr() => {
+                self.mentions(scope, &each.value, target) || self.is_rebuilt(scope, &each.value, target)
+            }
             Expr::ListComp(each) => {
                 each.generators.iter().any(|generator| !generator.ifs.is_empty() && self.mentions(scope, &generator.iter, target))
             }
             Expr::DictComp(each) => {
                 each.generators.iter().any(|generator| !generator.ifs.is_empty() && self.mentions(scope, &generator.iter, target))
             }
+            // `xs[-10:] if len(xs) > 10 else xs`
+            Expr::If(each) => self.is_cut(scope, &each.body, target) || self.is_cut(scope, &each.orelse, target),
             _ => false,
         }
     }
 
     /// `xs + [x]`, `[*xs, x]`, `{**d, k: v}`, `torch.cat([xs, x])`, `np.append(xs, x)`: what was there, and more.
     fn is_rebuilt(&self, scope: ScopeId, value: &'p Expr, target: &'p Expr) -> bool {
-        match value {
-            Expr::BinOp(each) if matches!(each.op, Operator::Add | Operator::BitOr) => {
-                self.same(scope, &each.left, target)
-                    || self.same(scope, &each.right, target)
-                    || self.is_rebuilt(scope, &each.left, target)
-            }
-            Expr::List(each) => {
-                each.elts.iter().any(|element| element.is_starred_expr() && self.mentions(scope, element, target))
-            }
-            Expr::Set(each) => each.elts.iter().any(|element| element.is_starred_expr() && self.mentions(scope, element, target)),
-            Expr::Tuple(each) => {
-                each.elts.iter().any(|element| element.is_starred_expr() && self.mentions(scope, element, target))
-            }
-            Expr::Dict(each) => each.items.iter().any(|item| item.key.is_none() && self.mentions(scope, &item.value, target)),
-            Expr::Call(call) if name_of(call).is_some_and(|name| JOINERS.contains(&name)) => {
-                call.arguments.args.iter().any(|argument| {
-                    let parts = match argument {
-                        Expr::List(each) => &*each.elts,
-                        Expr::Tuple(each) => &*each.elts,
-                        other => std::slice::from_ref(other),
-                    };
-                    parts.iter().any(|part| self.same(scope, part, target))
-                })
-            }
-            _ => false,
-        }
+        let same = |one: &'p Expr| self.same(scope, one, target);
+        let mentions = |one: &'p Expr| self.mentions(scope, one, target);
+        Old { same: &same, mentions: &mentions }.added(value).is_some()
     }
 
     /// A list or dict that is written out, with nothing of the old one in it.
@@ -278,10 +259,6 @@ impl<'p> Collector<'_, 'p> {
         }
     }
 }
-
-/// Functions that give a longer one of what they are given.
-const JOINERS: &[&str] =
-    &["append", "concatenate", "concat", "cat", "hstack", "vstack", "merge", "chain", "insert", "union", "stack"];
 
 /// The last name of what is called.
 pub(super) fn name_of(call: &ExprCall) -> Option<&str> {

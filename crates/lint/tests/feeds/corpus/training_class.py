@@ -1,5 +1,7 @@
 #? bank: instance:train.py:Queue .bank = value
 #? rebuilt: instance:train.py:Queue .bank = Tensor
+#? begun: instance:train.py:Queue .seen = Tensor
+#? window: instance:train.py:Queue .last = Tensor
 #? stats: instance:train.py:Loop .stats [] [] = list
 #? async: frame:train.py:gather done = list
 #? deep: instance:train.py:Loop .cfg [] = list
@@ -21,9 +23,13 @@ class Queue(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.register_buffer("bank", torch.zeros(0))
+        self.seen = None
+        self.last = torch.zeros(0)
 
     def forward(self, x):
         self.bank = torch.cat([self.bank, x.detach()])  # <- bank # <- rebuilt
+        self.seen = x if self.seen is None else torch.vstack((self.seen, x)).cpu()  # <- begun
+        self.last = torch.cat([self.last, x])[-10:]  # <- window
         return x
 
 
