@@ -155,8 +155,9 @@ fn held(page: &mut Page, leak: &Finding) {
 
 /// The line, why it keeps what it adds, and what to do about it.
 fn line(page: &mut Page, leak: &Finding) {
-    // What an allocator or a library keeps of a card has no line, and there is something to do about it all the same.
-    if leak.holder.is_none() && leak.site.is_none() && !leak.resource.starts_with("gpu") {
+    // What an allocator or a library keeps, of a card or free in malloc's heap, has no line, and there is something to do about it all the same.
+    let kept = leak.resource.starts_with("gpu") || leak.kind == Some(Kind::AllocatorHoles);
+    if leak.holder.is_none() && leak.site.is_none() && !kept {
         return;
     }
     if let Some(site) = &leak.site {

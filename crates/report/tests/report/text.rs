@@ -91,3 +91,17 @@ fn a_side_finding_says_who_holds_it_unless_the_first_one_did() {
         said(&report)
     );
 }
+
+#[test]
+fn what_nobody_holds_has_no_fix_unless_the_allocator_keeps_it() {
+    let mut report = samples::held();
+    let leak = &mut report.findings[0];
+    (leak.holder, leak.site, leak.cause, leak.fix) = (None, None, Some("LT603".into()), Some("have it given back".into()));
+    let said = |report: &lowtide_model::Report| {
+        text(report, &TextOptions::default()).contains("fix    have it given back (`lowtide causes LT603`")
+    };
+    report.findings[0].kind = Some(lowtide_model::Kind::Anonymous);
+    assert!(!said(&report));
+    report.findings[0].kind = Some(lowtide_model::Kind::AllocatorHoles);
+    assert!(said(&report), "{}", text(&report, &TextOptions::default()));
+}
