@@ -52,9 +52,13 @@ pub fn told(run: &Analyser, series: &Series) -> Option<String> {
         .collect();
     let less = left.iter().copied().fold(f64::INFINITY, f64::min);
     let short = if less < room { format!(", and only {} of memory are left", Bytes(less as u64)) } else { String::new() };
+    let named = series.process.and_then(|id| run.looks().untouched(id)).map_or_else(String::new, |(t_s, data)| {
+        let (all, there) = (Bytes(data.bytes), Bytes(data.resident));
+        format!(": {} ({}, {all}) had {there} in memory at {}", data.name, data.kind, Seconds(t_s))
+    });
     Some(format!(
         "its pages rose by {} in {}, and it asked for no more memory: it fills what it had asked for before, as an array that is made whole \
-         and written bit by bit; up to {} of that are untouched{short}",
+         and written bit by bit{named}; up to {} of all that it asked for are untouched{short}",
         Bytes(rise as u64),
         Seconds(span_s),
         Bytes(room as u64)

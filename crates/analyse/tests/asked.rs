@@ -51,7 +51,8 @@ fn a_buffer_that_is_filled_for_the_first_time_is_no_leak() {
         assert_eq!(report.verdict, Verdict::Undecided, "{seconds} s: {:?}", report.findings);
         let open = report.hypotheses.iter().find(|hypothesis| hypothesis.state == HypothesisState::Open).expect("why");
         assert!(
-            open.evidence.contains("asked for no more memory") && open.evidence.contains("GiB of that are untouched"),
+            open.evidence.contains("asked for no more memory")
+                && open.evidence.contains("GiB of all that it asked for are untouched"),
             "{open:?}"
         );
     }

@@ -5,8 +5,8 @@ mod common;
 use lowtide_analyse::{Analyser, Review};
 use lowtide_model::{
     Class, Event, ExitStatus, Finding, Grown, HolderGrown, HypothesisState, InnerFacts, Kind, Look, MALLOC_HOLES, Mark, MarkKind,
-    Note, NoteKind, ObjectGrown, PartGrown, ProcId, ProcSample, Process, Report, Role, RunEnd, Site, Sort, SystemSample, Tick,
-    Verdict,
+    Note, NoteKind, ObjectGrown, PartGrown, ProcId, ProcSample, Process, Report, Role, RunEnd, Scope, ScopeMark, Site, Sort,
+    SystemSample, Tick, Verdict,
 };
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -367,6 +367,62 @@ fn a_limit_that_is_not_reached_for_minutes_limits_nothing() {
     let finding = leak(&report);
     assert!(finding.holder.is_none() && finding.confidence < 0.95);
     assert!(finding.evidence.iter().any(|line| line.contains("boxes") && line.contains("it has a limit")), "{finding:?}");
+}
+
+#[test]
+fn holes_between_what_is_limited_fill_up_with_it() {
+    let verdict = |sort| {
+        let mut analyser = Analyser::new();
+        common::start(-100.0).iter().for_each(|event| analyser.push(event));
+        let cache = HolderGrown { bounded: true, ..holder("cache", 8.5) };
+        let part = |name: &str, sort, mib: f64| PartGrown { name: name.into(), sort, bytes: (mib * MIB) as i64 };
+        let parts = vec![part("data of Datasets", Sort::Held, 8.5), part("the rest", sort, 11.5)];
+        let grown = Grown { seconds: APART_S, total: (APART_S * MIB) as i64, parts, holders: vec![cache] };
+        for t in 0..90_u32 {
+            let t_s = f64::from(t);
+            match t {
+                40 => analyser.push(&Event::Look(look(t_s, 0, None))),
+                60 => analyser.push(&Event::Look(look(t_s, 0, Some(grown.clone())))),
+                _ => {}
+            }
+            let sample = ProcSample { anon: ((100.0 + t_s) * MIB) as u64, ..ProcSample::empty(ProcId(0)) };
+            analyser.push(&Event::Tick(Tick { t_s: t_s + 0.1, procs: vec![sample], ..Tick::default() }));
+        }
+        analyser.report().verdict
+    };
+    assert_eq!(verdict(Sort::Holes), Verdict::Undecided);
+    assert_eq!(verdict(Sort::Other), Verdict::LikelyLeak, "of most of it nothing is known");
+}
+
+#[test]
+fn what_is_limited_may_fill_for_all_of_a_first_epoch() {
+    let mut analyser = Analyser::new();
+    common::start(-100.0).iter().for_each(|event| analyser.push(event));
+    let cache = HolderGrown { bounded: true, why: "its keys are positions".into(), ..holder("cache", 15.0) };
+    let epoch = |t_s: f64, index| {
+        let what = MarkKind::Begin(ScopeMark { scope: Scope::Epoch, index: Some(index), name: String::new() });
+        Event::Mark(Mark { t_s, id: ProcId(0), what, steps: t_s as u64, facts: None })
+    };
+    for t in 0..900_u32 {
+        let t_s = f64::from(t);
+        if t == 0 || t == 600 {
+            analyser.push(&epoch(t_s, u64::from(t > 0)));
+        }
+        let grown = Grown { seconds: APART_S, total: (APART_S * MIB) as i64, parts: Vec::new(), holders: vec![cache.clone()] };
+        match t {
+            40 => analyser.push(&Event::Look(look(t_s, 0, None))),
+            60 => analyser.push(&Event::Look(look(t_s, 0, Some(grown)))),
+            _ => {}
+        }
+        let what = MarkKind::Step;
+        analyser.push(&Event::Mark(Mark { t_s, id: ProcId(0), what, steps: u64::from(t) + 1, facts: None }));
+        let sample = ProcSample { anon: ((100.0 + t_s) * MIB) as u64, ..ProcSample::empty(ProcId(0)) };
+        analyser.push(&Event::Tick(Tick { t_s: t_s + 0.1, procs: vec![sample], ..Tick::default() }));
+        if t == 550 {
+            assert_eq!(analyser.report().verdict, Verdict::Undecided, "the first epoch is not over");
+        }
+    }
+    assert_eq!(analyser.report().verdict, Verdict::LikelyLeak, "it went on in the second");
 }
 
 #[test]

@@ -31,8 +31,8 @@ pub use gpu::{Gpu, GpuDriver, GpuId, GpuSample, GpuUser, GpuUserId, GpuUserSampl
 pub use logged::LoggedReport;
 pub use look::{
     AllocatedGrown, BudgetAt, Grown, HolderGrown, LineGrown, Look, MALLOC_HOLES, MOST_ALLOCATED, MOST_ALSO, MOST_HOLDERS,
-    MOST_LINES, MOST_OBJECTS, MOST_ON_DEVICES, MOST_PARTS, MOST_SITES, OPENS_AND, ObjectGrown, OnDevice, PartGrown, PartOfBudget,
-    Site, Sort,
+    MOST_LINES, MOST_OBJECTS, MOST_ON_DEVICES, MOST_PARTS, MOST_SITES, MOST_UNTOUCHED, OPENS_AND, ObjectGrown, OnDevice,
+    PartGrown, PartOfBudget, Site, Sort, UntouchedData,
 };
 pub use mark::{Answer, DeviceFacts, InnerFacts, Mark, MarkKind, Request, Scope, ScopeMark};
 pub use process::{Exit, ProcId, Process, Role};

@@ -110,6 +110,25 @@ pub struct BudgetAt {
     pub most: u64,
     /// By what it is for, at most [`MOST_PARTS`].
     pub parts: Vec<PartOfBudget>,
+    /// Arrays and tensors that were made whole and have most of their data still to be written, at most [`MOST_UNTOUCHED`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untouched: Vec<UntouchedData>,
+}
+
+/// The most that a [`BudgetAt`] names of what is not written yet.
+pub const MOST_UNTOUCHED: usize = 3;
+
+/// An array or a tensor whose memory was asked for and is not all in use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UntouchedData {
+    /// How a person calls it: `buffer.obs`.
+    pub name: String,
+    /// Its type.
+    pub kind: String,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Those of them that are in memory.
+    pub resident: u64,
 }
 
 /// A part of a [`BudgetAt`].

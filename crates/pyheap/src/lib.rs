@@ -21,6 +21,7 @@ mod resources;
 mod size;
 pub mod torch;
 pub mod types;
+mod untouched;
 pub mod visit;
 mod walk;
 
@@ -32,4 +33,5 @@ pub use ownership::{Also, Beyond, Ownership};
 pub use paths::{Function, Path, Place, Step, StepName};
 pub use program::Module;
 pub use python::{Interpreter, Python, Thread};
+pub use untouched::Untouched;
 pub use walk::{ObjectId, Objects, Parent, Root};

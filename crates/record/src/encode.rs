@@ -2,8 +2,8 @@
 
 use lowtide_model::{
     AllocatedGrown, BudgetAt, Event, Exit, Gpu, GpuUser, Grown, HolderGrown, LineGrown, Look, MOST_ALLOCATED, MOST_ALSO,
-    MOST_HOLDERS, MOST_LINES, MOST_OBJECTS, MOST_ON_DEVICES, MOST_PARTS, MOST_SITES, Mark, Note, OnDevice, Process, RunEnd,
-    RunInfo, Site, Tick, WatchCost,
+    MOST_HOLDERS, MOST_LINES, MOST_OBJECTS, MOST_ON_DEVICES, MOST_PARTS, MOST_SITES, MOST_UNTOUCHED, Mark, Note, OnDevice,
+    Process, RunEnd, RunInfo, Site, Tick, UntouchedData, WatchCost,
 };
 
 use crate::format::{Kind, MAX_PAYLOAD, keep_time, to_us};
@@ -223,9 +223,12 @@ fn tidy_look(look: &Look) -> Look {
     let allocated = look.allocated.iter().take(MOST_ALLOCATED).map(allocated).collect();
     let device = |on: &OnDevice| OnDevice { device: cut_to(&on.device, MAX_STEP), name: cut_to(&on.name, MAX_STEP), ..*on };
     let devices = look.devices.iter().take(MOST_ON_DEVICES).map(device).collect();
+    let untouched =
+        |data: &UntouchedData| UntouchedData { name: cut_to(&data.name, MAX_STEP), kind: cut_to(&data.kind, MAX_STEP), ..*data };
     let budget = look.budget.as_ref().map(|budget| BudgetAt {
         phase: cut_to(&budget.phase, MAX_STEP),
         parts: budget.parts.iter().take(MOST_PARTS).cloned().collect(),
+        untouched: budget.untouched.iter().take(MOST_UNTOUCHED).map(untouched).collect(),
         ..*budget
     });
     Look { t_s: keep_time(look.t_s), grown, allocated, devices, budget, ..*look }

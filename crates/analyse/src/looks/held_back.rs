@@ -10,6 +10,7 @@ use lowtide_model::{Bytes, HolderGrown, Kind, Seconds, Sort};
 use super::{MATERIAL, PLAUSIBLE, apart_from_one_another, mostly, own};
 use crate::analyser::Analyser;
 use crate::growth::Series;
+use crate::marks::Line;
 
 /// Why growth is open that looks show to be held by what its source limits.
 pub const FILLS: &str = "what grows is held by something that its source limits: it may be filling up";
@@ -19,6 +20,8 @@ pub const UNREACHABLE: &str =
 /// Seconds of such growth after which it is claimed all the same: a limit that is never reached limits nothing, and what is
 /// not collected for so long fills memory.
 const LONGEST_S: f64 = 300.0;
+/// The same in a first epoch: what keeps each sample of a data set is full after it.
+const EPOCH_S: f64 = 3600.0;
 /// The least share of the growth that such things must explain for nothing to be claimed.
 const MOST_OF_IT: f64 = 0.5;
 /// So many full collections that took nothing of it away show that the collector does not come to it: what hangs in a chain of cycles
@@ -39,9 +42,18 @@ pub fn hold_back(run: &Analyser, series: &mut [Series]) {
             Some(full) if now_s < full.sure_s => series.judged.hold_back(open.doubt, full.sure_s - now_s),
             // Whatever it has taken so far, as much again shows whether it has an end.
             None if span_s < LONGEST_S => series.judged.hold_back(open.doubt, span_s.min(LONGEST_S - span_s)),
+            None if open.doubt == FILLS && span_s < EPOCH_S && is_first_epoch(run, series) => {
+                series.judged.hold_back(open.doubt, span_s.min(EPOCH_S - span_s));
+            }
             _ => {}
         }
     }
+}
+
+/// Whether each sample comes for the first time, as far as the process, or who trains, has told.
+fn is_first_epoch(run: &Analyser, series: &Series) -> bool {
+    let own = series.process.and_then(|id| run.marks().of(id)).and_then(Line::epoch_now);
+    own.or_else(|| run.marks().leader()?.epoch_now()) == Some(0)
 }
 
 /// Who holds growth that is held back, why that may have an end, and what to do.
@@ -83,7 +95,7 @@ struct Open<'a> {
     doubt: &'static str,
     /// The first of those who hold it.
     holder: &'a HolderGrown,
-    /// The share of the growth that all of them explain.
+    /// The share of the growth that all of them explain, with the holes between what they keep.
     share: f64,
     /// Between the two looks.
     seconds: f64,
@@ -149,7 +161,11 @@ fn open<'a>(run: &'a Analyser, series: &Series) -> Option<Open<'a>> {
         fitting.iter().map(|holder| Full::of(holder, look_s, grown.seconds, series.judged.rate)).collect();
     let full = full.and_then(|full| full.into_iter().max_by(|a, b| a.at_s.total_cmp(&b.at_s)));
     let doubt = if holder.bounded { FILLS } else { UNREACHABLE };
-    Some(Open { doubt, holder, share: fitting.into_iter().map(share).sum(), seconds: grown.seconds, full })
+    let held: f64 = fitting.into_iter().map(share).sum();
+    // What is kept between things that come and go leaves holes, as much again: no more of them come when no more is kept.
+    let holes: i64 = grown.parts.iter().filter(|part| part.sort == Sort::Holes).map(|part| part.bytes).sum();
+    let share = held + (holes as f64 / expected).clamp(0.0, held);
+    Some(Open { doubt, holder, share, seconds: grown.seconds, full })
 }
 
 /// Whether the collector may still come to what grew: it is not off, and was not seen to leave it alone.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use lowtide_model::{
     AllocatedGrown, Beside, BudgetAt, BudgetReport, Bytes, Class, Finding, Grown, Holder, HolderGrown, Kind, LineGrown, Look,
-    MALLOC_HOLES, ObjectGrown, OnDevice, ProcId, Role, Seconds, Sort,
+    MALLOC_HOLES, ObjectGrown, OnDevice, ProcId, Role, Seconds, Sort, UntouchedData,
 };
 
 use crate::analyser::Analyser;
@@ -125,6 +125,12 @@ impl Looks {
     /// What memory was for the last times that it was looked into, in the order of time: the process, seconds, the parts.
     pub fn moments(&self) -> impl Iterator<Item = &(ProcId, f64, BudgetAt)> {
         self.moments.iter()
+    }
+
+    /// The array or tensor of a process that had most of its memory untouched when it was looked into at rest, and when that was, seconds.
+    pub(crate) fn untouched(&self, process: ProcId) -> Option<(f64, &UntouchedData)> {
+        let (t_s, budget) = self.budgets.get(&(process, String::new()))?;
+        Some((*t_s, budget.untouched.first()?))
     }
 
     /// What grew in a process between the two looks that are furthest apart, and when the second of them was, seconds.

@@ -119,6 +119,8 @@ pub enum Bound {
     EmptiedIf(Site),
     /// The key is one of few: a constant, a remainder.
     Keys,
+    /// The key is a position in a data set: it has no more elements than that has samples.
+    Samples,
     /// It dies when its function returns.
     Local,
 }

@@ -5,6 +5,7 @@ use ruff_python_ast::{CmpOp, Operator};
 use super::context::Contexts;
 use super::limit::limit;
 use super::ops::{Loss, Op, Ops, name_of};
+use super::positions::is_position;
 use super::{Bound, Kind, Site};
 use crate::flow::{Alias, At, Flow, Place};
 use crate::model::{Assign, Block, BlockId, BlockKind, Bound as Way, Call, Expr, Model, Ranged, ScopeId, TextSize};
@@ -46,6 +47,9 @@ impl<'p> Bounds<'_, 'p> {
     pub fn of(&self, op: &Op<'p, Kind>) -> Option<Bound> {
         if op.key.is_some_and(|key| is_one_of_few(self.flow.models.of(op.file), op.scope, key)) {
             return Some(Bound::Keys);
+        }
+        if op.key.is_some_and(|key| is_position(self.flow.models.of(op.file), op.scope, key)) {
+            return Some(Bound::Samples);
         }
         self.made_with_a_limit()
             .or_else(|| self.guarded(op.file, op.scope, op.block))

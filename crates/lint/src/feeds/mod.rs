@@ -16,6 +16,7 @@ mod joined;
 mod library;
 mod limit;
 mod ops;
+mod positions;
 mod special;
 mod target;
 

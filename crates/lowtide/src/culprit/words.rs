@@ -62,6 +62,7 @@ fn bounded(bound: &Bound, sources: &Sources) -> String {
         Bound::Emptied(site) => format!("it is emptied: {}", at(site)),
         Bound::EmptiedIf(site) => format!("it is emptied, or loses some, under a condition: {}", at(site)),
         Bound::Keys => "its keys are few".to_owned(),
+        Bound::Samples => "its keys are the positions of a data set, so that it is full after one epoch".to_owned(),
         Bound::Local => "it dies when its function returns".to_owned(),
     }
 }

@@ -127,6 +127,7 @@ fn bound(bound: &Bound) -> Value {
         Bound::Emptied(at) => ("emptied", Some(at)),
         Bound::EmptiedIf(at) => ("emptied_if", Some(at)),
         Bound::Keys => ("keys", None),
+        Bound::Samples => ("samples", None),
         Bound::Local => ("local", None),
     };
     json!({"kind": kind, "site": at.map(site)})

@@ -245,7 +245,7 @@ fn unnamed(growth: &HolderGrowth) -> String {
 }
 
 /// As its author would write it: `trainer.history`, `cache["x"]`; with its module where that is not the program itself.
-fn name(path: &Path) -> String {
+pub(super) fn name(path: &Path) -> String {
     let mut text = match &path.root {
         Place::Module { name, .. } if name != "__main__" => name.clone(),
         Place::Module { .. } | Place::Frame { .. } => String::new(),

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use lowtide_model::{BudgetAt, Grown, MOST_ON_DEVICES, OnDevice, PartOfBudget, Role};
+use lowtide_model::{BudgetAt, Grown, MOST_ON_DEVICES, MOST_UNTOUCHED, OnDevice, PartOfBudget, Role, UntouchedData};
 use lowtide_pyheap::memory::Memory;
 use lowtide_pyheap::torch::{Error as TorchError, find};
-use lowtide_pyheap::{Budget, Census, Error, Part, Python, budget};
+use lowtide_pyheap::{Budget, Census, Error, Part, Python, Untouched, budget};
 use lowtide_remote::{Copied, Image, Process, hurried};
 
-use super::grown::{Before, Now, grown};
+use super::grown::{Before, Now, grown, name};
 use super::plan::SHARE;
 use crate::culprit::Sources;
 use crate::layouts;
@@ -151,7 +151,7 @@ fn look(order: Order) -> Result<Taken, Failed> {
         let hurried = || Failed { why: "there was no time for more than Python's objects".to_owned(), pause, for_good: false };
         let mut memory = memory.ok_or_else(hurried)?;
         let (parts, objects) = (parts(&mut memory, &census), census.objects().len() as u64);
-        let (budget, devices) = (Some(moment(&parts)), on_devices(&parts));
+        let (budget, devices) = (Some(moment(&parts, Vec::new())), on_devices(&parts));
         let (blind, cpu_s) = (None, thread_cpu_s());
         return Ok(Taken { pause, objects, grown: None, before: None, devices, budget, expected: None, blind, cpu_s });
     }
@@ -252,10 +252,20 @@ fn parts(memory: &mut Memory, census: &Census) -> Budget {
     budget::budget(memory, Some(census))
 }
 
-/// The same as a recording has it.
-fn moment(budget: &Budget) -> BudgetAt {
+/// The same as a recording has it, with what of arrays and tensors is not in use.
+fn moment(budget: &Budget, untouched: Vec<UntouchedData>) -> BudgetAt {
     let parts = budget.ram.iter().map(|(part, bytes)| PartOfBudget { name: part.name().to_owned(), bytes: *bytes });
-    BudgetAt { phase: String::new(), total: budget.total, most: 0, parts: parts.collect() }
+    BudgetAt { phase: String::new(), total: budget.total, most: 0, parts: parts.collect(), untouched }
+}
+
+fn untouched(memory: &Memory, census: &Census) -> Vec<UntouchedData> {
+    let told = |data: &Untouched| UntouchedData {
+        name: name(&census.path(data.id)),
+        kind: census.kind(data.id).map_or_else(String::new, |kind| kind.name.clone()),
+        bytes: data.bytes,
+        resident: data.resident,
+    };
+    memory.untouched(census).iter().take(MOST_UNTOUCHED).map(told).collect()
 }
 
 /// What a look tells.
@@ -268,6 +278,7 @@ fn told(
     pause: Duration,
 ) -> Taken {
     let parts = memory.as_mut().map(|memory| parts(memory, &census));
+    let untouched = memory.as_ref().map(|memory| untouched(memory, &census)).unwrap_or_default();
     // What became another program begins anew.
     let before = before.filter(|(before, _)| before.is_of(&census));
     let elsewhere = memory.as_ref().map(|memory| memory.count_tensors(&mut census)).unwrap_or_default();
@@ -292,7 +303,7 @@ fn told(
         (None, None) => Some(Arc::new(Before::lengths_of(&census))),
         (None, Some(_)) => None,
     };
-    let budget = parts.as_ref().map(moment);
+    let budget = parts.as_ref().map(|parts| moment(parts, untouched));
     Taken { pause, objects: census.objects().len() as u64, grown, before, devices, budget, expected: None, blind, cpu_s: 0.0 }
 }
 
