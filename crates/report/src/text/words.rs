@@ -126,9 +126,14 @@ pub fn times(count: u64) -> String {
     }
 }
 
-/// `+250 torch.Tensor float32 [64, 512] cpu with their graphs, 31.2 MiB`.
+/// `+250 torch.Tensor float32 [64, 512] cpu with their graphs, 31.2 MiB`; of one that took the place of a smaller one
+/// `larger torch.Tensor float32 [64768, 512] cpu, by 41 MiB`.
 pub fn object(object: &ObjectGrown) -> String {
-    let mut text = format!("{:+} {}", object.count_delta, object.kind);
+    let (many, by) = match object.count_delta {
+        0 => ("larger".to_owned(), "by "),
+        count => (format!("{count:+}"), ""),
+    };
+    let mut text = format!("{many} {}", object.kind);
     if !object.device.is_empty() {
         // Where they have different ones, none is told: `[]` would be a number.
         let shape = if object.shape.is_empty() { String::new() } else { format!(" {:?}", object.shape) };
@@ -137,7 +142,7 @@ pub fn object(object: &ObjectGrown) -> String {
     if object.grad_fn {
         text.push_str(" with their graphs");
     }
-    text.push_str(&format!(", {}", Bytes(object.bytes_delta.unsigned_abs())));
+    text.push_str(&format!(", {by}{}", Bytes(object.bytes_delta.unsigned_abs())));
     text
 }
 
@@ -215,6 +220,21 @@ pub fn kind(kind: Kind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_took_the_place_of_a_smaller_one_is_larger_and_not_more() {
+        let tensor = |count_delta| ObjectGrown {
+            kind: "torch.Tensor".into(),
+            count_delta,
+            bytes_delta: 41 << 20,
+            dtype: "float32".into(),
+            shape: vec![64768, 512],
+            device: "cpu".into(),
+            ..ObjectGrown::default()
+        };
+        assert_eq!(object(&tensor(0)), "larger torch.Tensor float32 [64768, 512] cpu, by 41 MiB");
+        assert_eq!(object(&tensor(3)), "+3 torch.Tensor float32 [64768, 512] cpu, 41 MiB");
+    }
 
     #[test]
     fn the_interval_is_told_in_the_unit_of_the_rate() {
