@@ -9,7 +9,7 @@ use lowtide_model::{
 
 use crate::forecast::Limits;
 use crate::gpu::{self, Gpus};
-use crate::growth::{Assessment, assess};
+use crate::growth::{self, Assessment, assess};
 use crate::judge::{Ask, Outcome};
 use crate::looks::{self, Looks};
 use crate::marks::Marks;
@@ -156,6 +156,7 @@ impl Analyser {
         let mut host = assess(&self.store, &self.marks, &self.dev_shm, self.last_s, self.over());
         looks::hold_back(self, &mut host.series);
         asked::hold_back(self, &mut host.series);
+        growth::hold_copies_back(&mut host.series);
         Assessment { gpus: gpu::all(self), ..host }
     }
 

@@ -19,8 +19,9 @@ pub const ASKED: &str =
     "it fills memory that it had asked for before: an array that is made whole and written bit by bit looks like this";
 /// The share of the growth of pages from which on what is asked for, or alive, grows with them.
 const WITH_IT: f64 = 0.25;
-/// Growth by less, bytes, is too little to be compared: what is asked for is told in MiB, and by malloc in pieces of its own.
-const LEAST: f64 = 8.0 * 1024.0 * 1024.0;
+/// Growth by less, bytes, is too little to be compared with what is asked for, which is told in such steps.
+const LEAST: f64 = 3.0 * STEP;
+const STEP: f64 = 1024.0 * 1024.0;
 /// Room for so many seconds of the same growth is asked for at least, and no less than this. Bytes.
 const ROOM_S: f64 = 60.0;
 const ROOM: f64 = 64.0 * 1024.0 * 1024.0;
@@ -80,11 +81,13 @@ fn room(run: &Analyser, series: &Series) -> Option<f64> {
         let inside = asked.iter().filter(|window| window.end_s >= from_s && window.start_s <= to_s);
         inside.map(|window| window.low).reduce(f64::min)
     };
-    let more = low(judged.until_s - third, judged.until_s)? - low(judged.since_s, judged.since_s + third)?;
-    // Of two low tides in a stretch that rises evenly, the later is two thirds of it higher.
-    let rise = 2.0 * third * judged.rate;
+    // In the first third it may still have asked for what it fills since.
+    let middle_s = judged.until_s - third;
+    let more = low(middle_s, judged.until_s)? - low(judged.since_s + third, middle_s)?;
+    // The low tides of two thirds that rise evenly are a third of it apart.
+    let rise = third * judged.rate;
     let room = last_before(asked, judged.until_s)? - last_before(track.anon.windows(), judged.until_s)?;
-    let fills = rise >= LEAST && more < WITH_IT * rise && room >= (ROOM_S * judged.rate).max(ROOM);
+    let fills = rise >= LEAST && more - STEP < WITH_IT * rise && room >= (ROOM_S * judged.rate).max(ROOM);
     let more_lives = run.marks().of(id).is_some_and(|line| lives(line, judged.since_s, judged.until_s) >= WITH_IT * judged.rate);
     (fills && !more_lives && !looks::is_held(run, series)).then_some(room)
 }

@@ -235,6 +235,19 @@ fn watch(store: &Store, series: &[Series]) -> Option<ProcId> {
     largest(true).or_else(|| largest(false))
 }
 
+/// What a process has of its own grows with its resident memory: where that is held back, no copying is claimed in its place.
+pub fn hold_copies_back(series: &mut [Series]) {
+    let resident =
+        |s: &&Series| s.kind == Kind::Anonymous && !s.copied && s.judged.outcome == Outcome::Unclear && s.judged.rising;
+    let held: Vec<(ProcId, &'static str, f64)> =
+        series.iter().filter(resident).filter_map(|s| Some((s.process?, s.judged.doubt, s.judged.more_s))).collect();
+    for series in series.iter_mut().filter(|series| series.copied && series.judged.grows()) {
+        if let Some((_, doubt, more_s)) = held.iter().find(|(id, ..)| series.process == Some(*id)) {
+            series.judged.hold_back(doubt, *more_s);
+        }
+    }
+}
+
 impl Assessment {
     /// The verdict on the anonymous memory of the process to watch.
     pub fn watched(&self) -> Option<&Judged> {

@@ -59,6 +59,14 @@ fn a_buffer_that_is_filled_for_the_first_time_is_no_leak() {
 }
 
 #[test]
+fn it_may_be_asked_for_while_the_program_starts() {
+    let whole = |t_s: f64| Some(BASE + STACKS + if t_s < 10.0 { 30.0 * t_s * MIB } else { 4096.0 * MIB });
+    for seconds in [60, 120, 600] {
+        assert_eq!(watched(seconds, rises, whole, None).verdict, Verdict::Undecided, "{seconds} s");
+    }
+}
+
+#[test]
 fn what_is_asked_for_anew_is_a_leak() {
     for seconds in [90, 300, 900] {
         let asked = |t_s: f64| Some(rises(t_s) + STACKS);

@@ -3,7 +3,7 @@
 mod common;
 
 use lowtide_analyse::Analyser;
-use lowtide_model::{Event, HypothesisState, ProcId, ProcSample, Process, Report, Role, Rollup, SystemSample, Tick};
+use lowtide_model::{Event, HypothesisState, ProcId, ProcSample, Process, Report, Role, Rollup, SystemSample, Tick, Verdict};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -64,6 +64,31 @@ fn copies_show_by_pss_and_by_private_pages_alike() {
         assert_eq!(said(&run(measure, 0.5)), HypothesisState::Holds);
         assert_eq!(said(&run(measure, 0.0)), HypothesisState::RuledOut);
     }
+}
+
+#[test]
+fn a_worker_that_fills_a_buffer_of_its_own_copies_nothing() {
+    let verdict = |asked: Option<u64>| {
+        let mut analyser = Analyser::new();
+        common::start(0.0).iter().for_each(|event| analyser.push(event));
+        analyser.push(&Event::Process(Process {
+            role: Role::DataloaderWorker,
+            parent: Some(ProcId(0)),
+            ..common::trainer(1, 101, 7, 0.0, None)
+        }));
+        for t in 0..120_u32 {
+            let grown = (3.0 * f64::from(t) * MIB) as u64;
+            let private = Some((20 << 20) + grown);
+            let worker =
+                ProcSample { anon: (512 << 20) + grown, private_anon: private, data: asked, ..ProcSample::empty(ProcId(1)) };
+            let procs = vec![ProcSample { anon: 3 << 30, ..ProcSample::empty(ProcId(0)) }, worker];
+            let system = SystemSample { total: 64 << 30, available: 32 << 30, ..SystemSample::default() };
+            analyser.push(&Event::Tick(Tick { t_s: f64::from(t), procs, system: Some(system), ..Tick::default() }));
+        }
+        analyser.report().verdict
+    };
+    assert_eq!(verdict(Some(8 << 30)), Verdict::Undecided);
+    assert!(matches!(verdict(None), Verdict::Leak | Verdict::LikelyLeak), "nobody told what was asked for");
 }
 
 #[test]

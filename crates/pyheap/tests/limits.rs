@@ -24,9 +24,14 @@ fn containers_that_have_a_limit_say_so_and_no_others() {
         assert_eq!(limit("-> window"), [500].into(), "{at}");
         assert_eq!(limit("-> recent"), [600].into(), "{at}");
         assert_eq!(limit("-> some"), [700].into(), "{at}");
+        assert_eq!(limit("-> first_out"), [900].into(), "{at}");
+        assert_eq!(limit("-> .ahead"), [800].into(), "{at}");
         assert!(limited.iter().any(|(path, _)| path.ends_with("<cache>: dict")), "the dict of the cache grows: {at}");
         assert_eq!(
-            limited.iter().filter(|(path, _)| !["window", "recent", "some"].iter().any(|name| path.contains(name))).count(),
+            limited
+                .iter()
+                .filter(|(path, _)| !["window", "recent", "some", "first_out", ".ahead"].iter().any(|name| path.contains(name)))
+                .count(),
             0,
             "{at}"
         );
