@@ -8,8 +8,8 @@ use crate::walk::ObjectId;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Less than this, bytes, is not told.
-const LEAST: u64 = 32 << 20;
+/// Less than this, bytes, is not told: it lies among others, and may have been theirs.
+const LEAST: u64 = 64 << 10;
 
 /// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,6 +21,8 @@ use crate::watch::clock::thread_cpu_s;
 /// What a look takes beside what it reads from the process, in bytes, and how much more than that.
 const OVERHEAD: u64 = 16 << 20;
 const OVER: f64 = 1.5;
+/// Less than this of an array is not told to be untouched, bytes.
+const UNTOUCHED: u64 = 32 << 20;
 /// A stop takes so many times as long as the same look in passing: it goes through the collector's lists, and the native heap, too.
 const AS_LONG: f64 = 1.5;
 /// No more than so many times its processor time is expected for that others use the machine, too: most of the run would go by, and
@@ -258,14 +260,16 @@ fn moment(budget: &Budget, untouched: Vec<UntouchedData>) -> BudgetAt {
     BudgetAt { phase: String::new(), total: budget.total, most: 0, parts: parts.collect(), untouched }
 }
 
-fn untouched(memory: &Memory, census: &Census) -> Vec<UntouchedData> {
+/// The largest of what is untouched, for people.
+fn told_untouched(untouched: &[Untouched], census: &Census) -> Vec<UntouchedData> {
+    let large = untouched.iter().filter(|data| data.bytes - data.resident >= UNTOUCHED);
     let told = |data: &Untouched| UntouchedData {
         name: name(&census.path(data.id)),
         kind: census.kind(data.id).map_or_else(String::new, |kind| kind.name.clone()),
         bytes: data.bytes,
         resident: data.resident,
     };
-    memory.untouched(census).iter().take(MOST_UNTOUCHED).map(told).collect()
+    large.take(MOST_UNTOUCHED).map(told).collect()
 }
 
 /// What a look tells.
@@ -278,10 +282,12 @@ fn told(
     pause: Duration,
 ) -> Taken {
     let parts = memory.as_mut().map(|memory| parts(memory, &census));
-    let untouched = memory.as_ref().map(|memory| untouched(memory, &census)).unwrap_or_default();
+    let untouched = memory.as_ref().map(|memory| memory.untouched(&census)).unwrap_or_default();
     // What became another program begins anew.
     let before = before.filter(|(before, _)| before.is_of(&census));
-    let elsewhere = memory.as_ref().map(|memory| memory.count_tensors(&mut census)).unwrap_or_default();
+    let mut elsewhere = memory.as_ref().map(|memory| memory.count_tensors(&mut census)).unwrap_or_default();
+    // What was never written takes no more memory than what lies on a device.
+    untouched.iter().for_each(|data| *elsewhere.entry(data.id).or_default() += data.bytes - data.resident);
     let unknown = memory.as_ref().is_some_and(|memory| matches!(memory.torch, Err(TorchError::Layout { .. })));
     let unknown = unknown.then_some(
         "storages of tensors: this build of torch is not known here; `lowtide heap PID` learns it once, and looks see them then",
@@ -303,7 +309,7 @@ fn told(
         (None, None) => Some(Arc::new(Before::lengths_of(&census))),
         (None, Some(_)) => None,
     };
-    let budget = parts.as_ref().map(|parts| moment(parts, untouched));
+    let budget = parts.as_ref().map(|parts| moment(parts, told_untouched(&untouched, &census)));
     Taken { pause, objects: census.objects().len() as u64, grown, before, devices, budget, expected: None, blind, cpu_s: 0.0 }
 }
 
