@@ -1,7 +1,7 @@
 //! Growth that only fills what had been asked for before.
 //!
 //! An array that is made whole and written bit by bit (a replay buffer, a table of results) costs pages as it is written: its process
-//! grows evenly, for minutes or hours, and ends at a size that it had from the beginning. What is asked for anew (a list that gets longer,
+//! grows evenly, for minutes or hours, and ends at a size that it had from the beginning. (Shared memory likewise, by VmSize.) What is asked for anew (a list that gets longer,
 //! tensors that are kept) makes the private writable memory of the process larger as well, touched or not: the kernel counts that as
 //! VmData (proc(5) status). So growth of pages without growth of that is held back, for as long as there is room for it, and where nothing
 //! else shows that more is alive: neither malloc's heap nor Python's own allocator, nor somebody whom looks name.
@@ -19,6 +19,8 @@ pub const ASKED: &str =
     "it fills memory that it had asked for before: an array that is made whole and written bit by bit looks like this";
 /// The share of the growth of pages from which on what is asked for, or alive, grows with them.
 const WITH_IT: f64 = 0.25;
+/// The share of the growth of /dev/shm from which on processes that fill theirs explain it.
+const MOST_OF_IT: f64 = 0.75;
 /// Growth by less, bytes, is too little to be compared with what is asked for, which is told in such steps.
 const LEAST: f64 = 3.0 * STEP;
 const STEP: f64 = 1024.0 * 1024.0;
@@ -37,6 +39,14 @@ pub fn hold_back(run: &Analyser, series: &mut [Series]) {
             let (span_s, left_s) = (series.judged.until_s - series.judged.since_s, room / series.judged.rate);
             series.judged.hold_back(ASKED, left_s.min(span_s.max(MORE_S)));
         }
+    }
+    // What /dev/shm has more of is theirs.
+    let shared = |s: &&Series| s.kind == Kind::Shmem && s.process.is_some() && s.judged.doubt == ASKED;
+    let filled: Vec<(f64, f64)> = series.iter().filter(shared).map(|s| (s.judged.rate, s.judged.more_s)).collect();
+    let (rate, more_s) = filled.iter().fold((0.0, 0.0), |all: (f64, f64), one| (all.0 + one.0, all.1.max(one.1)));
+    let of_all = |s: &&mut Series| s.kind == Kind::Shmem && s.process.is_none() && s.judged.grows();
+    for series in series.iter_mut().filter(of_all).filter(|s| rate >= MOST_OF_IT * s.judged.rate) {
+        series.judged.hold_back(ASKED, more_s);
     }
 }
 
@@ -57,6 +67,14 @@ pub fn told(run: &Analyser, series: &Series) -> Option<String> {
         let (all, there) = (Bytes(data.bytes), Bytes(data.resident));
         format!(": {} ({}, {all}) had {there} in memory at {}", data.name, data.kind, Seconds(t_s))
     });
+    if series.kind == Kind::Shmem {
+        return Some(format!(
+            "its shared memory rose by {} in {}, and it mapped no more: it fills what it had mapped before, as a buffer that is made whole and \
+             written bit by bit{short}",
+            Bytes(rise as u64),
+            Seconds(span_s)
+        ));
+    }
     Some(format!(
         "its pages rose by {} in {}, and it asked for no more memory: it fills what it had asked for before, as an array that is made whole \
          and written bit by bit{named}; up to {} of all that it asked for are untouched{short}",
@@ -68,15 +86,20 @@ pub fn told(run: &Analyser, series: &Series) -> Option<String> {
 
 /// Bytes that it has asked for and not touched yet, where its growth fills them and nothing shows that anything else grows.
 fn room(run: &Analyser, series: &Series) -> Option<f64> {
-    let id = series.process.filter(|_| series.kind == Kind::Anonymous && !series.copied)?;
+    let id = series.process.filter(|_| !series.copied)?;
     let track = run.store().tracks.get(&id)?;
+    // Shared memory is asked for by mapping it.
+    let (asked, pages) = match series.kind {
+        Kind::Anonymous => (track.data.windows(), track.anon.windows()),
+        Kind::Shmem => (track.size.windows(), track.shmem.windows()),
+        _ => return None,
+    };
     // What we had it give back comes again where it was.
     if !track.anon.before().is_empty() {
         return None;
     }
     let judged = &series.judged;
     let third = (judged.until_s - judged.since_s) / 3.0;
-    let asked = track.data.windows();
     let low = |from_s: f64, to_s: f64| {
         let inside = asked.iter().filter(|window| window.end_s >= from_s && window.start_s <= to_s);
         inside.map(|window| window.low).reduce(f64::min)
@@ -86,7 +109,7 @@ fn room(run: &Analyser, series: &Series) -> Option<f64> {
     let more = low(middle_s, judged.until_s)? - low(judged.since_s + third, middle_s)?;
     // The low tides of two thirds that rise evenly are a third of it apart.
     let rise = third * judged.rate;
-    let room = last_before(asked, judged.until_s)? - last_before(track.anon.windows(), judged.until_s)?;
+    let room = last_before(asked, judged.until_s)? - last_before(pages, judged.until_s)?;
     let fills = rise >= LEAST && more - STEP < WITH_IT * rise && room >= (ROOM_S * judged.rate).max(ROOM);
     let more_lives = run.marks().of(id).is_some_and(|line| lives(line, judged.since_s, judged.until_s) >= WITH_IT * judged.rate);
     (fills && !more_lives && !looks::is_held(run, series)).then_some(room)

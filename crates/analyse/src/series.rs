@@ -23,6 +23,8 @@ pub struct Track {
     pub shmem: Pyramid,
     /// Private writable memory that it has asked for, touched or not.
     pub data: Pyramid,
+    /// All that it has mapped, shared memory too.
+    pub size: Pyramid,
     /// File pages.
     pub file: Pyramid,
     /// Growth of its share of anonymous pages (Pss_Anon) while the set of processes stood still: what copy-on-write
@@ -70,6 +72,7 @@ impl Track {
             anon: Pyramid::default(),
             shmem: Pyramid::default(),
             data: Pyramid::default(),
+            size: Pyramid::default(),
             file: Pyramid::default(),
             copied: Pyramid::default(),
             fds: Pyramid::default(),
@@ -89,6 +92,9 @@ impl Track {
         self.shmem.push(t_s, sample.shmem as f64);
         if let Some(data) = sample.data {
             self.data.push(t_s, data as f64);
+        }
+        if let Some(size) = sample.size {
+            self.size.push(t_s, size as f64);
         }
         self.file.push(t_s, sample.file as f64);
         self.threads.push(t_s, f64::from(sample.threads));

@@ -3,7 +3,9 @@
 mod common;
 
 use lowtide_analyse::Analyser;
-use lowtide_model::{Event, HypothesisState, InnerFacts, Mark, MarkKind, ProcId, ProcSample, Report, Tick, Verdict};
+use lowtide_model::{
+    Event, HypothesisState, InnerFacts, Mark, MarkKind, ProcId, ProcSample, Report, SystemSample, Tick, Verdict,
+};
 
 const MIB: f64 = 1024.0 * 1024.0;
 /// What the program has besides, and what it asked for without touching it.
@@ -89,4 +91,24 @@ fn where_there_is_no_room_or_more_is_alive_it_is_a_leak() {
     assert!(leaks(&watched(90, rises, whole, Some(&rises))), "an allocator with a large arena of its own");
     let level = watched(90, rises, whole, Some(&|_| BASE));
     assert_eq!(level.verdict, Verdict::Undecided, "{:?}", level.findings);
+}
+
+#[test]
+fn shared_memory_that_is_mapped_whole_is_filled_as_well() {
+    let verdict = |mapped: &dyn Fn(f64) -> f64| {
+        let mut analyser = Analyser::new();
+        common::start(-100.0).iter().for_each(|event| analyser.push(event));
+        for tick in 0..180 {
+            let t_s = f64::from(tick) / 2.0;
+            let (shmem, size) = ((RATE * t_s) as u64, Some(mapped(t_s) as u64 >> 20 << 20));
+            let sample = ProcSample { anon: BASE as u64, shmem, size, ..ProcSample::empty(ProcId(0)) };
+            let system = SystemSample { total: 64 << 30, available: 32 << 30, dev_shm_used: shmem, ..SystemSample::default() };
+            analyser.push(&Event::Tick(Tick { t_s, procs: vec![sample], system: Some(system), ..Tick::default() }));
+        }
+        analyser.report()
+    };
+    let filled = verdict(&|_| 9000.0 * MIB);
+    assert_eq!(filled.verdict, Verdict::Undecided, "{:?}", filled.findings);
+    assert!(filled.hypotheses.iter().any(|open| open.evidence.contains("it mapped no more")), "{:?}", filled.hypotheses);
+    assert!(leaks(&verdict(&|t_s| 9000.0 * MIB + RATE * t_s)), "each segment is a new one");
 }

@@ -100,6 +100,7 @@ fn finish(pid: u32, process: &mut Announced, status: &Status<'_>, root: &Root) -
         shmem: status.shmem,
         swap: status.swap,
         data: status.data.map(|bytes| bytes & !(MIB - 1)),
+        size: status.size.map(|bytes| bytes & !(MIB - 1)),
         threads: status.threads,
         fds: process.handle.open_files(root),
         ..ProcSample::empty(process.id)

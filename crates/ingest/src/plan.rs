@@ -318,6 +318,7 @@ impl Values {
             }),
             private_anon: None,
             data: None,
+            size: None,
         })
     }
 

@@ -38,6 +38,8 @@ pub struct ProcSample {
     pub swap: u64,
     /// Private writable memory that it has asked for, whether touched or not (VmData), rounded down to MiB; `None` where it was not told.
     pub data: Option<u64>,
+    /// All that it has mapped, files and shared memory too (VmSize), rounded down to MiB; `None` where it was not told.
+    pub size: Option<u64>,
     /// Threads.
     pub threads: u32,
     /// Open file descriptors, where they could be counted.
@@ -62,6 +64,7 @@ impl ProcSample {
             shmem: 0,
             swap: 0,
             data: None,
+            size: None,
             threads: 0,
             fds: None,
             maps: None,

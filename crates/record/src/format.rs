@@ -44,8 +44,8 @@
 //! (4096, 1024 or 2^20 bytes) it is twice the zigzag of the change in units, or the byte 1 and then the zigzag of the
 //! change in bytes where that is no multiple. Columns, with their units:
 //! - process: anon, file, shmem, swap (4096), threads, fds + 1, maps + 1 (0: not counted), has-rollup + 2 * has-private +
-//!   4 * has-data, pss, uss, private_dirty, pss_anon, pss_file, pss_shmem, private_anon (1024; where they were not read they keep their
-//!   last value), data (2^20; version 2);
+//!   4 * has-data + 8 * has-size, pss, uss, private_dirty, pss_anon, pss_file, pss_shmem, private_anon (1024; where they were not read they keep their
+//!   last value), data, size (2^20; version 2);
 //! - machine: total, available, swap_total, swap_used, shmem, cached, dev_shm_used, dev_shm_size (1024), oom_kills, psi_full_us;
 //! - cgroup: usage, anon, file, inactive_file, shmem, peak (4096), psi_full_us, oom_kills, limit_hits, has-limit + 2 * has-high, limit,
 //!   high (4096);

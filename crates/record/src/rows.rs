@@ -37,17 +37,17 @@ fn count(value: Option<u32>) -> u64 {
     value.map_or(0, |count| u64::from(count) + 1)
 }
 
-impl Row<16> for ProcSample {
-    const UNITS: Units<16> = [PAGE, PAGE, PAGE, PAGE, 1, 1, 1, 1, KIB, KIB, KIB, KIB, KIB, KIB, KIB, MIB];
+impl Row<17> for ProcSample {
+    const UNITS: Units<17> = [PAGE, PAGE, PAGE, PAGE, 1, 1, 1, 1, KIB, KIB, KIB, KIB, KIB, KIB, KIB, MIB, MIB];
 
     fn id(&self) -> u32 {
         self.id.0
     }
 
-    fn fill(&self, row: &mut [u64; 16]) {
+    fn fill(&self, row: &mut [u64; 17]) {
         row[..4].copy_from_slice(&[self.anon, self.file, self.shmem, self.swap]);
         row[4..7].copy_from_slice(&[self.threads.into(), count(self.fds), count(self.maps)]);
-        let has = [self.rollup.is_some(), self.private_anon.is_some(), self.data.is_some()];
+        let has = [self.rollup.is_some(), self.private_anon.is_some(), self.data.is_some(), self.size.is_some()];
         row[7] = has.into_iter().enumerate().map(|(bit, has)| u64::from(has) << bit).sum();
         if let Some(r) = &self.rollup {
             row[8..14].copy_from_slice(&[r.pss, r.uss, r.private_dirty, r.pss_anon, r.pss_file, r.pss_shmem]);
@@ -56,19 +56,21 @@ impl Row<16> for ProcSample {
             row[14] = private;
         }
         row[15] = self.data.unwrap_or(row[15]);
+        row[16] = self.size.unwrap_or(row[16]);
     }
 
-    fn from_row(id: u32, row: &[u64; 16]) -> Result<Self, Malformed> {
-        let [anon, file, shmem, swap, threads, fds, maps, has, rollup @ .., private, data] = *row;
-        if has > 7 {
+    fn from_row(id: u32, row: &[u64; 17]) -> Result<Self, Malformed> {
+        let [anon, file, shmem, swap, threads, fds, maps, has, rollup @ .., private, data, size] = *row;
+        if has > 15 {
             return Err(Malformed);
         }
         let [pss, uss, private_dirty, pss_anon, pss_file, pss_shmem] = rollup;
         let rollup = (has & 1 != 0).then_some(Rollup { pss, uss, private_dirty, pss_anon, pss_file, pss_shmem });
         let private_anon = (has & 2 != 0).then_some(private);
         let data = (has & 4 != 0).then_some(data);
+        let size = (has & 8 != 0).then_some(size);
         let (threads, fds, maps) = (small(threads)?, counted(fds)?, counted(maps)?);
-        Ok(Self { id: ProcId(id), anon, file, shmem, swap, data, threads, fds, maps, rollup, private_anon })
+        Ok(Self { id: ProcId(id), anon, file, shmem, swap, data, size, threads, fds, maps, rollup, private_anon })
     }
 }
 

@@ -91,7 +91,7 @@ fn take_ids(input: &mut &[u8]) -> Result<Vec<u32>, Malformed> {
 pub(crate) struct TickCodec {
     time_us: i64,
     step_us: i64,
-    procs: Rows<16>,
+    procs: Rows<17>,
     system: Rows<10>,
     cgroups: Rows<12>,
     gpus: Rows<4>,

@@ -25,6 +25,8 @@ pub struct Status<'a> {
     pub swap: u64,
     /// VmData: private writable memory that was asked for, touched or not.
     pub data: Option<u64>,
+    /// VmSize: all that is mapped.
+    pub size: Option<u64>,
     /// Threads.
     pub threads: u32,
     /// SigIgn: bit n-1 is set where signal n is ignored.
@@ -50,6 +52,7 @@ impl<'a> Status<'a> {
                 b"RssAnon" => status.anon = kibibytes(value),
                 b"RssFile" => status.file = kibibytes(value).unwrap_or(0),
                 b"RssShmem" => status.shmem = kibibytes(value).unwrap_or(0),
+                b"VmSize" => status.size = kibibytes(value),
                 b"VmData" => status.data = kibibytes(value),
                 b"VmSwap" => status.swap = kibibytes(value).unwrap_or(0),
                 b"Threads" => status.threads = narrow(value),

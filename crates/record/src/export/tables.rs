@@ -110,6 +110,7 @@ table! {
         pss_shmem_bytes: Integer = rollup.map(|r| r.pss_shmem),
         private_anon_bytes: Integer = sample.private_anon,
         data_bytes: Integer = sample.data,
+        size_bytes: Integer = sample.size,
         gpu_bytes: Integer = gpu_bytes,
     }
 }

@@ -86,10 +86,10 @@ fn csv_has_a_row_per_process_and_tick_and_quotes_what_it_must() {
     assert_eq!(header[..8], ["t_s", "process_index", "pid", "ppid", "role", "rank", "name", "anon_bytes"]);
     assert_eq!(
         lines.next().unwrap(),
-        "0.5,0,1000,1000,trainer,,python,0,0,0,0,4,,,,,,,,,,,40,1099511627776,0,0,18446744073709551615,1,9,1099511627776,60"
+        "0.5,0,1000,1000,trainer,,python,0,0,0,0,4,,,,,,,,,,,,40,1099511627776,0,0,18446744073709551615,1,9,1099511627776,60"
     );
     assert!(
-        text.contains("0.5,1,1001,1000,dataloader_worker,,\"a,\"\"b\"\"\nc\",1048576,0,0,0,4,,,,,,,,,,,,,,,,,,,\n"),
+        text.contains("0.5,1,1001,1000,dataloader_worker,,\"a,\"\"b\"\"\nc\",1048576,0,0,0,4,,,,,,,,,,,,,,,,,,,,\n"),
         "said once a tick"
     );
     assert_eq!(text.lines().count(), 1 + 200 + 100, "a name has a line break");

@@ -79,20 +79,15 @@ fn rollup() -> impl Strategy<Value = Rollup> {
 
 fn sample() -> impl Strategy<Value = ProcSample> {
     let counts = (any::<u32>(), any::<Option<u32>>(), prop::option::of(0u32..9));
-    (
-        0u32..12,
-        prop::array::uniform4(size()),
-        counts,
-        prop::option::of(rollup()),
-        [prop::option::of(size()), prop::option::of(size())],
-    )
-        .prop_map(|(id, [anon, file, shmem, swap], (threads, fds, maps), rollup, [private_anon, data])| ProcSample {
+    (0u32..12, prop::array::uniform4(size()), counts, prop::option::of(rollup()), prop::array::uniform3(prop::option::of(size())))
+        .prop_map(|(id, [anon, file, shmem, swap], (threads, fds, maps), rollup, [private_anon, data, mapped])| ProcSample {
             id: ProcId(id),
             anon,
             file,
             shmem,
             swap,
             data,
+            size: mapped,
             threads,
             fds,
             maps,
