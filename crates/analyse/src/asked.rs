@@ -1,10 +1,11 @@
 //! Growth that only fills what had been asked for before.
 //!
 //! An array that is made whole and written bit by bit (a replay buffer, a table of results) costs pages as it is written: its process
-//! grows evenly, for minutes or hours, and ends at a size that it had from the beginning. (Shared memory likewise, by VmSize.) What is asked for anew (a list that gets longer,
-//! tensors that are kept) makes the private writable memory of the process larger as well, touched or not: the kernel counts that as
-//! VmData (proc(5) status). So growth of pages without growth of that is held back, for as long as there is room for it, and where nothing
-//! else shows that more is alive: neither malloc's heap nor Python's own allocator, nor somebody whom looks name.
+//! grows evenly, for minutes or hours, and ends at a size that it had from the beginning. What is asked for anew (a list that gets
+//! longer, tensors that are kept) makes the private writable memory of the process larger as well, touched or not: the kernel counts
+//! that as VmData (proc(5) status). So growth of pages without growth of that is held back, for as long as there is room for it, and
+//! where nothing else shows that more is alive: neither malloc's heap nor Python's own allocator, nor somebody whom looks name. Shared
+//! memory likewise, by VmSize.
 
 use lowtide_model::{Bytes, Kind, Seconds};
 
