@@ -43,13 +43,17 @@ pub(super) struct Bounds<'f, 'p> {
 }
 
 impl<'p> Bounds<'_, 'p> {
+    /// The same for what is seen to grow in one process, in which what has an entry for each sample is full after an epoch. A rule
+    /// warns of it all the same, where each worker has its own.
+    pub fn in_one_process(&self, op: &Op<'p, Kind>) -> Option<Bound> {
+        let by_sample = op.key.is_some_and(|key| is_position(self.flow.models.of(op.file), op.scope, key));
+        if by_sample { Some(Bound::Samples) } else { self.of(op) }
+    }
+
     /// What bounds the growth by one statement, the firmest first.
     pub fn of(&self, op: &Op<'p, Kind>) -> Option<Bound> {
         if op.key.is_some_and(|key| is_one_of_few(self.flow.models.of(op.file), op.scope, key)) {
             return Some(Bound::Keys);
-        }
-        if op.key.is_some_and(|key| is_position(self.flow.models.of(op.file), op.scope, key)) {
-            return Some(Bound::Samples);
         }
         self.made_with_a_limit()
             .or_else(|| self.guarded(op.file, op.scope, op.block))

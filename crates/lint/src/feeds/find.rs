@@ -102,7 +102,8 @@ impl<'f, 'p> Finder<'f, 'p> {
                     continue;
                 }
                 let mut ranked = self.ranked(op, alias, certainty);
-                ranked.statement.bound = bounds.of(op).or_else(|| bounds.length().filter(|_| holder.grows == Grows::Places));
+                ranked.statement.bound =
+                    bounds.in_one_process(op).or_else(|| bounds.length().filter(|_| holder.grows == Grows::Places));
                 found.push(ranked);
             }
         }
