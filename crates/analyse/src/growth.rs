@@ -139,6 +139,8 @@ fn in_training(judged: Judged, windows: &[Window], ask: Ask, line: Option<&Line>
 
 /// The longest time after the last step, as a share of the growth before it, that says nothing.
 const TAIL: f64 = 0.5;
+/// The share of its length before the last step at which growth may have ended to have ended with it.
+const AT_ONCE: f64 = 0.1;
 
 /// What a program does after its last step (a test, the end of the interpreter) says nothing of whether growth in training had an end:
 /// where it seems to have one since then alone, what was seen until then stands. Not where it was level for about as long as it had
@@ -151,8 +153,12 @@ fn while_it_trained(judged: Judged, windows: &[Window], ask: Ask, line: Option<&
     let until = windows.partition_point(|window| window.end_s <= last_s);
     let trained = in_training(judge(&windows[..until], Ask { ended: false, ..ask }), &windows[..until], ask, line);
     let tail_s = windows.last().map_or(0.0, |window| window.end_s) - trained.until_s;
-    let sure = if judged.outcome == Outcome::Stopped { trained.outcome == Outcome::Leaking } else { trained.grows() };
-    if sure && tail_s <= TAIL * (trained.until_s - trained.since_s) { trained } else { judged }
+    let (grew_s, stopped) = (trained.until_s - trained.since_s, judged.outcome == Outcome::Stopped);
+    // What fills up is seldom full at the very step that is the last: growth that ended there ended because training did.
+    let with_it = stopped && judged.rose_from_to.1 >= last_s - AT_ONCE * grew_s;
+    let sure = if stopped && !with_it { trained.outcome == Outcome::Leaking } else { trained.grows() };
+    let tail = if with_it { 1.0 } else { TAIL };
+    if sure && tail_s <= tail * grew_s { trained } else { judged }
 }
 
 fn judge_process(id: ProcId, track: &Track, line: Option<&Line>, over: bool) -> Vec<Series> {
