@@ -13,6 +13,7 @@ use crate::analyser::Analyser;
 use crate::growth::Series;
 use crate::looks;
 use crate::marks::Line;
+use crate::marks::spread::LARGEST_BLOCK;
 use crate::pyramid::Window;
 
 /// Why such growth is open.
@@ -28,8 +29,6 @@ const STEP: f64 = 1024.0 * 1024.0;
 /// Room for so many seconds of the same growth is asked for at least, and no less than this. Bytes.
 const ROOM_S: f64 = 60.0;
 const ROOM: f64 = 64.0 * 1024.0 * 1024.0;
-/// The largest block of Python's own allocator, bytes.
-const LARGEST_BLOCK: f64 = 512.0;
 /// It is watched for so long at least, seconds, until more is said.
 const MORE_S: f64 = 60.0;
 
@@ -51,19 +50,16 @@ pub fn hold_back(run: &Analyser, series: &mut [Series]) {
     }
 }
 
-/// What it fills, and how much is left of it, in words.
-pub fn told(run: &Analyser, series: &Series) -> Option<String> {
+/// What it fills, how much is left of it, and what to do.
+pub fn told(run: &Analyser, series: &Series) -> Option<(String, &'static str)> {
+    Some((words(run, series)?, "watch on: it must stop growing where that is full"))
+}
+
+fn words(run: &Analyser, series: &Series) -> Option<String> {
     let room = room(run, series)?;
     let (rise, span_s) = (series.judged.rise.max(0.0), series.judged.until_s - series.judged.since_s);
-    let left: Vec<f64> = run
-        .limits()
-        .all()
-        .iter()
-        .filter(|limit| limit.name != "shm")
-        .map(|limit| limit.bytes.saturating_sub(limit.used) as f64)
-        .collect();
-    let less = left.iter().copied().fold(f64::INFINITY, f64::min);
-    let short = if less < room { format!(", and only {} of memory are left", Bytes(less as u64)) } else { String::new() };
+    let left = run.limits().left();
+    let short = if (left as f64) < room { format!(", and only {} of memory are left", Bytes(left)) } else { String::new() };
     let named = series.process.and_then(|id| run.looks().untouched(id)).map_or_else(String::new, |(t_s, data)| {
         let (all, there) = (Bytes(data.bytes), Bytes(data.resident));
         format!(": {} ({}, {all}) had {there} in memory at {}", data.name, data.kind, Seconds(t_s))

@@ -25,6 +25,13 @@ impl Limits {
         }
     }
 
+    /// Bytes that the tightest limit of memory leaves; of /dev/shm another is asked for.
+    pub fn left(&self) -> u64 {
+        let all = self.all();
+        let of_memory = all.iter().filter(|limit| limit.name != "shm");
+        of_memory.map(|limit| limit.bytes.saturating_sub(limit.used)).min().unwrap_or(u64::MAX)
+    }
+
     /// All limits, the one with the least room first.
     pub fn all(&self) -> Vec<LimitReport> {
         let mut limits = Vec::new();

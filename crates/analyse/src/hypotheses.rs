@@ -37,8 +37,7 @@ pub fn weigh(run: &Analyser, assessment: &Assessment, findings: &[Finding]) -> V
     let mut all = vec![first, workers(run, assessment), spikes(assessment)];
     all.extend([copies(run, assessment), processes(run, assessment), outside(run, assessment)].into_iter().flatten());
     all.extend(gpu::hypothesis(&assessment.gpus));
-    name_who_may_end(run, assessment, &mut all);
-    name_what_fills(run, assessment, &mut all);
+    name_what_may_end(run, assessment, &mut all);
     name_who_ended(run, assessment, &mut all);
     // An undecided report must say what it is undecided about.
     if assessment.growing().is_empty()
@@ -53,25 +52,18 @@ pub fn weigh(run: &Analyser, assessment: &Assessment, findings: &[Finding]) -> V
     all
 }
 
-/// Growth that is held back for what looks show is told with its holder.
-fn name_who_may_end(run: &Analyser, assessment: &Assessment, all: &mut [Hypothesis]) {
-    for doubt in [looks::FILLS, looks::UNREACHABLE] {
+/// Growth that is held back since it may have an end is told with its holder, or with what it fills.
+fn name_what_may_end(run: &Analyser, assessment: &Assessment, all: &mut [Hypothesis]) {
+    type Told = fn(&Analyser, &Series) -> Option<(String, &'static str)>;
+    let by: [(&str, Told); 3] =
+        [(looks::FILLS, looks::who_may_end), (looks::UNREACHABLE, looks::who_may_end), (asked::ASKED, asked::told)];
+    for (doubt, told) in by {
         let of_it = assessment.series.iter().find(|s| s.judged.outcome == Outcome::Unclear && s.judged.doubt == doubt);
-        let Some((who, action)) = of_it.and_then(|series| looks::who_may_end(run, series)) else { continue };
+        let Some((evidence, action)) = of_it.and_then(|series| told(run, series)) else { continue };
         for open in all.iter_mut().filter(|hypothesis| hypothesis.evidence == doubt) {
-            open.evidence.clone_from(&who);
+            open.evidence.clone_from(&evidence);
             action.clone_into(&mut open.action);
         }
-    }
-}
-
-/// Growth that fills what was asked for before is told with how much of that there is.
-fn name_what_fills(run: &Analyser, assessment: &Assessment, all: &mut [Hypothesis]) {
-    let of_it = |s: &&Series| s.judged.outcome == Outcome::Unclear && s.judged.doubt == asked::ASKED;
-    let Some(told) = assessment.series.iter().find(of_it).and_then(|series| asked::told(run, series)) else { return };
-    for open in all.iter_mut().filter(|hypothesis| hypothesis.evidence == asked::ASKED) {
-        open.evidence.clone_from(&told);
-        "watch on: it must stop growing where that is full".clone_into(&mut open.action);
     }
 }
 

@@ -136,8 +136,7 @@ impl Full {
 
     /// Whether there is the memory for it: a limit that is never reached limits nothing.
     fn fits(&self, run: &Analyser, now_s: f64) -> bool {
-        let more = self.bytes_at(now_s);
-        run.limits().all().iter().filter(|limit| limit.name != "shm").all(|limit| limit.bytes.saturating_sub(limit.used) > more)
+        run.limits().left() > self.bytes_at(now_s)
     }
 }
 

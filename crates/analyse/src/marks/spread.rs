@@ -15,7 +15,7 @@ use crate::trend;
 /// What lives is level where the upper end of its growth's 95 % interval is below this share of the growth of pages.
 pub(super) const LEVEL: f64 = 0.25;
 /// The largest block of Python's own allocator, bytes; what is larger comes from malloc's heap.
-const LARGEST_BLOCK: f64 = 512.0;
+pub const LARGEST_BLOCK: f64 = 512.0;
 /// The share of the stretch, at its beginning, in which what lives may still settle: pages follow it late.
 const SETTLING: f64 = 0.25;
 /// The share of the rest that facts must reach over.

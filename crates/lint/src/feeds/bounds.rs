@@ -7,6 +7,7 @@ use super::limit::limit;
 use super::ops::{Loss, Op, Ops, name_of};
 use super::positions::is_position;
 use super::{Bound, Kind, Site};
+use crate::ask::last_name;
 use crate::flow::{Alias, At, Flow, Place};
 use crate::model::{Assign, Block, BlockId, BlockKind, Bound as Way, Call, Expr, Model, Ranged, ScopeId, TextSize};
 use crate::program::FileId;
@@ -290,15 +291,6 @@ pub(super) fn may_never_run(model: &Model<'_>, block: BlockId) -> bool {
         BlockKind::If(test) => !comes_round(test),
         kind => kind.is_conditional(),
     })
-}
-
-/// `thread` of `self.thread` and of `thread`.
-fn last_name(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Attribute(each) => Some(each.attr.as_str()),
-        Expr::Name(each) => Some(each.id.as_str()),
-        _ => None,
-    }
 }
 
 /// What a condition says is not there: `x is None`, `not x`.

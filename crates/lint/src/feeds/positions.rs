@@ -22,11 +22,12 @@ fn comes_from(model: &Model, class: ScopeId, method: ScopeId, value: &Expr, step
     let few = |each: &Expr| of(each) || is_constant(each);
     match value {
         Expr::Name(name) => {
-            if let Some(at) = parameter(model, method, name.id.as_str()) {
-                return !is_assigned(model, method, name.id.as_str()) && is_given_positions(model, class, method, at, steps);
-            }
             let mut values = assigned(model, method, name.id.as_str()).peekable();
-            values.peek().is_some() && values.all(|assign| assign.how == Way::Whole && of(assign.value))
+            let is_assigned = values.peek().is_some();
+            if let Some(at) = parameter(model, method, name.id.as_str()) {
+                return !is_assigned && is_given_positions(model, class, method, at, steps);
+            }
+            is_assigned && values.all(|assign| assign.how == Way::Whole && of(assign.value))
         }
         // The path of the sample, its own number, the two together.
         Expr::Subscript(each) => of(&each.slice),
@@ -101,8 +102,4 @@ fn assigned<'m>(model: &'m Model, method: ScopeId, name: &str) -> impl Iterator<
         .assigns
         .iter()
         .filter(move |assign| assign.scope == method && assign.target.as_name_expr().is_some_and(|target| target.id == *name))
-}
-
-fn is_assigned(model: &Model, method: ScopeId, name: &str) -> bool {
-    assigned(model, method, name).next().is_some()
 }

@@ -33,6 +33,7 @@ const FEWEST: u64 = 24 << 20;
 /// How often one is tried that finds a list torn: the process was held between the two writes that put an object in. Lists that
 /// are torn again and again are damaged.
 const TORN: u32 = 5;
+
 /// A look, and what it cost.
 pub struct Look {
     /// The process; 0 where a core file does not say it.
