@@ -23,8 +23,6 @@ const BY_STEPS: Duration = Duration::from_secs(30);
 const SILENT: Duration = Duration::from_secs(120);
 /// Looks that are closer to each other show little: the second comes at the first tide after this.
 const APART: Duration = Duration::from_secs(15);
-/// Time between two questions whether the process is still there.
-const CHECKED: Duration = Duration::from_millis(500);
 
 /// How far apart two looks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,7 +229,7 @@ impl<'a> Tides<'a> {
             if tides > 0 && start.elapsed() >= least {
                 return Ok(());
             }
-            self.pause(start)?;
+            self.pause()?;
         }
     }
 
@@ -256,7 +254,7 @@ impl<'a> Tides<'a> {
                     look::seconds(SILENT)
                 )));
             }
-            self.pause(start)?;
+            self.pause()?;
         }
     }
 
@@ -273,13 +271,10 @@ impl<'a> Tides<'a> {
         Ok(marks)
     }
 
-    /// A moment, and now and then a look whether the process is still there.
-    fn pause(&self, start: Instant) -> Result<(), Failure> {
+    /// A moment, after which the process must still be there.
+    fn pause(&self) -> Result<(), Failure> {
         std::thread::sleep(POLL);
-        if start.elapsed().as_millis() % CHECKED.as_millis() < 2 * POLL.as_millis() {
-            self.process.check().map_err(|error| Failure::cannot(format!("{error}, while its next low tide was waited for")))?;
-        }
-        Ok(())
+        self.process.check().map_err(|error| Failure::cannot(format!("{error}, while its next low tide was waited for")))
     }
 }
 
