@@ -5,7 +5,9 @@ use crate::python::Python;
 use crate::read::Reader;
 use crate::types::{Type, TypeId, Types};
 use crate::walk::{self, ObjectId, Objects, Root};
+use foldhash::fast::RandomState;
 use lowtide_remote::{Image, Trouble};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// All live objects at one moment, and the memory that they were read from.
@@ -128,6 +130,16 @@ impl Census {
     #[must_use]
     pub fn kind(&self, id: ObjectId) -> Option<&Type> {
         self.types.get(self.objects.kind(id))
+    }
+
+    /// The numbers of the objects at a few addresses.
+    #[must_use]
+    pub fn ids_of(&self, addresses: impl IntoIterator<Item = u64>) -> HashMap<u64, ObjectId> {
+        let wanted: HashSet<u64, RandomState> = addresses.into_iter().collect();
+        let types = self.types_of(wanted.iter().copied());
+        let may_be_one = |id: &ObjectId| types.get(self.objects.kind(*id).0 as usize) == Some(&true);
+        let places = self.objects.ids().filter(may_be_one).map(|id| (self.objects.address(id), id));
+        places.filter(|(address, _)| wanted.contains(address)).collect()
     }
 
     /// By the number of a type: whether any of these addresses is of an object of it. Asked before objects are looked up one by one in a

@@ -11,6 +11,8 @@ use crate::source::MAX_BYTES;
 
 /// Symbolic links that are followed on the way to one file, as in the kernel (`path_resolution(7)`).
 const MAX_LINKS: usize = 40;
+/// Bytes of a path, at most, as in the kernel (`PATH_MAX`).
+const MAX_PATH: usize = 4096;
 
 /// Gives the bytes of files by the paths that the program itself uses.
 pub trait Files {
@@ -51,16 +53,24 @@ impl Rooted {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(self.root.join(self.follow(PathBuf::new(), path)?));
         };
-        let known = self.folders.lock().unwrap_or_else(PoisonError::into_inner).get(folder).cloned();
-        let inside = match known {
-            Some(inside) => inside,
-            None => {
-                let inside = self.follow(PathBuf::new(), folder)?;
-                self.folders.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned(), inside.clone());
-                inside
-            }
-        };
-        Ok(self.root.join(self.follow(inside, Path::new(name))?))
+        Ok(self.root.join(self.follow(self.folder(folder)?, Path::new(name))?))
+    }
+
+    /// Where a folder leads to: from the nearest one above it that is known, since most share all but their last part.
+    fn folder(&self, folder: &Path) -> io::Result<PathBuf> {
+        if folder.as_os_str().len() > MAX_PATH {
+            return Err(io::ErrorKind::InvalidFilename.into());
+        }
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let above: Vec<&Path> = folder.ancestors().take_while(|above| !folders.contains_key(*above)).collect();
+        let known = above.last().map_or(Some(folder), |last| last.parent()).and_then(|known| folders.get(known));
+        let mut inside = known.cloned().unwrap_or_default();
+        for part in above.into_iter().rev() {
+            let last = part.components().next_back().map_or(Path::new(""), |last| Path::new(last.as_os_str()));
+            inside = self.follow(inside, last)?;
+            folders.insert(part.to_owned(), inside.clone());
+        }
+        Ok(inside)
     }
 
     /// Where a path leads to that begins at a place inside the root, which has no links on the way to it.

@@ -71,6 +71,32 @@ fn links_stay_below_the_root() {
     assert!(!files.is_file(Path::new("/app")));
 }
 
+#[test]
+fn folders_that_are_links_are_followed_below_the_root() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(root.path().join("data/v1/sub")).unwrap();
+    std::fs::write(root.path().join("data/v1/sub/a.py"), "x = 1").unwrap();
+    std::fs::write(root.path().join("data/b.py"), "y = 1").unwrap();
+    std::fs::create_dir(root.path().join("app")).unwrap();
+    std::os::unix::fs::symlink("/data/v1", root.path().join("app/now")).unwrap();
+    std::os::unix::fs::symlink("round", root.path().join("app/round")).unwrap();
+    let files = Rooted::new(root.path());
+    // Twice: the second time each folder is known.
+    for _ in 0..2 {
+        assert_eq!(files.read(Path::new("/app/now/sub/a.py")).unwrap(), b"x = 1");
+        assert_eq!(
+            files.read(Path::new("/app/now/../b.py")).unwrap(),
+            b"y = 1",
+            "as the kernel goes: above where the link leads to"
+        );
+        assert_eq!(files.read(Path::new("app/now/sub/../sub/a.py")).unwrap(), b"x = 1");
+        assert!(files.read(Path::new("/app/round/a.py")).is_err());
+        assert!(files.read(Path::new("/app/none/a.py")).is_err());
+    }
+    let long = PathBuf::from(format!("/app{}/a.py", "/x".repeat(1 << 20)));
+    assert!(files.read(&long).is_err());
+}
+
 /// The names of the files that are read of a program, of which so many imported bytes are.
 fn read_within(files: &[(&str, &str)], entry: &str, most_imported: usize) -> Vec<String> {
     let memory = InMemory(files.iter().map(|(path, text)| (PathBuf::from(path), text.as_bytes().to_vec())).collect());

@@ -229,7 +229,7 @@ impl Objects {
             let Some(class) = census.kind(id) else { continue };
             let may_be_one = tensors.get(census.objects().kind(id).0 as usize) == Some(&true);
             if may_be_one && known.all.contains(&address) {
-                let is_parameter = || bases(census, class).iter().any(|name| name == PARAMETER);
+                let is_parameter = || bases(census, class).contains(&PARAMETER);
                 let is_parameter = *parameter.entry(class.address).or_insert_with(is_parameter);
                 let is_parameter = is_parameter || out.declared.parameters.contains(&address);
                 out.tensors.insert(address, (role, is_parameter));

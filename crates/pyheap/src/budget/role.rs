@@ -45,13 +45,13 @@ fn is_plain(class: &Type) -> bool {
 }
 
 /// The names of a class and of all that it derives from.
-pub fn bases(census: &Census, class: &Type) -> Vec<String> {
+pub fn bases<'a>(census: &'a Census, class: &'a Type) -> Vec<&'a str> {
     let reader = census.reader();
-    let mut names = vec![class.name.clone()];
+    let mut names = vec![class.name.as_str()];
     if let Some(order) = reader.pointer(class.address + fixed::TP_MRO) {
         reader.tuple(order, BASES, |_, base| {
             let base = census.types().look(reader, base).and_then(|id| census.types().get(id));
-            names.extend(base.map(|base| base.name.clone()));
+            names.extend(base.map(|base| base.name.as_str()));
         });
     }
     names

@@ -120,11 +120,7 @@ impl Census {
     }
 
     fn grown(&self, before: &Summary, now: &Summary) -> HashMap<ObjectId, Grown> {
-        let ids: HashMap<u64, ObjectId> = {
-            let wanted: std::collections::HashSet<u64> = now.nodes.iter().map(|node| node.address).collect();
-            let objects = self.objects();
-            objects.ids().map(|id| (objects.address(id), id)).filter(|(address, _)| wanted.contains(address)).collect()
-        };
+        let ids = self.ids_of(now.nodes.iter().map(|node| node.address));
         let mut grown = HashMap::new();
         for node in &now.nodes {
             let kind = now.kinds.get(node.kind as usize).map_or("", String::as_str);

@@ -165,7 +165,7 @@ pub fn account(
     for (start, end) in stacks.iter().copied().chain(main) {
         book.claim(What::Stacks, start, end);
     }
-    for area in libraries(areas) {
+    for area in libraries(areas).chain(inside_files(areas)) {
         book.claim(What::Libraries, area.start, area.end);
     }
 
@@ -205,8 +205,19 @@ fn libraries<'a>(areas: Areas<'a>) -> impl Iterator<Item = &'a Map> + use<'a> {
     areas.iter().filter(move |map| !map.perms.shared && !other(map))
 }
 
-/// Memory behind a library's data that is larger than this is not taken for its bss: it only happens to touch it, unless
-/// more of the same library follows. (libcublasLt has 90 MiB of it.)
+/// Memory without a file between two maps of one file, touching both: the loader has reserved the whole of a library's place, so that
+/// it is its bss, however large. (libcublasLt has 90 MiB of it.)
+fn inside_files<'a>(areas: Areas<'a>) -> impl Iterator<Item = &'a Map> + use<'a> {
+    let touch = |one: &Map, next: &Map| one.end == next.start;
+    let threes = areas.iter().zip(areas.iter().skip(1)).zip(areas.iter().skip(2));
+    threes.filter_map(move |((data, area), next)| {
+        let inside = is_file(data) && data.path == next.path && touch(data, area) && touch(area, next);
+        (inside && data.perms.write && is_anonymous(area)).then_some(area)
+    })
+}
+
+/// Memory behind a library's data that is larger than this, and that nothing of the library follows, is not taken for its bss: it
+/// only happens to touch it.
 const BSS: u64 = 64 << 20;
 
 /// What is left of the maps.
@@ -214,11 +225,9 @@ fn rest(book: &mut Book<'_>, areas: Areas<'_>) -> Vec<Unclaimed> {
     let known = tidy(&book.claims);
     let mut out: Vec<Unclaimed> = Vec::new();
     let mut before: Option<&Map> = None;
-    let mut coming = areas.iter().peekable();
-    while let Some(area) = coming.next() {
+    for area in areas.iter() {
         let data = before.replace(area).filter(|data| is_file(data) && data.perms.write && data.end == area.start);
-        let amid = coming.peek().is_some_and(|next| data.is_some_and(|data| next.path == data.path));
-        let bss = |size| data.is_some() && (amid || size <= BSS);
+        let bss = |size| data.is_some() && size <= BSS;
         if area.perms.shared {
             continue;
         }
@@ -310,5 +319,29 @@ impl Book<'_> {
             // Counted where the sweep finds it.
             Told::Mapped(_) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lowtide_remote::{Maps, Perms};
+
+    fn map(start: u64, end: u64, path: &str, write: bool) -> Map {
+        let perms = Perms { read: true, write, ..Perms::default() };
+        let path = (!path.is_empty()).then(|| path.as_bytes().into());
+        Map { start, end, perms, path, ..Map::default() }
+    }
+
+    #[test]
+    fn memory_between_two_maps_of_a_library_is_the_librarys_however_large() {
+        let behind = |next: Map| {
+            let maps = Maps::new(vec![map(0x1000, 0x2000, "/lib.so", true), map(0x2000, 0x10_0000_0000, "", true), next]);
+            inside_files(Areas::new(&maps)).map(|map| map.start).collect::<Vec<_>>()
+        };
+        assert_eq!(behind(map(0x10_0000_0000, 0x10_0000_1000, "/lib.so", false)), [0x2000]);
+        assert!(behind(map(0x10_0000_0000, 0x10_0000_1000, "/other.so", false)).is_empty());
+        assert!(behind(map(0x10_0000_1000, 0x10_0000_2000, "/lib.so", false)).is_empty(), "a gap: no library's place any more");
+        assert!(behind(map(0x10_0000_0000, 0x10_0000_1000, "", false)).is_empty());
     }
 }

@@ -3,17 +3,17 @@
 
 /// `N3c1010TensorImplE` as `c10::TensorImpl`.
 pub fn readable(mangled: &str) -> String {
-    let mut parts = Vec::new();
+    let mut name = String::new();
     let mut rest = Rest(mangled.as_bytes());
     let nested = rest.take(b'N');
     if rest.starts(b"St") {
         rest.skip(2);
-        parts.push("std".to_string());
+        name.push_str("std");
     }
     loop {
         match rest.0.first() {
             Some(b'0'..=b'9') => match rest.identifier() {
-                Some(name) => parts.push(name),
+                Some(part) => add(&mut name, part),
                 None => return mangled.to_string(),
             },
             Some(b'I') => {
@@ -21,8 +21,10 @@ pub fn readable(mangled: &str) -> String {
                 if rest.arguments().is_none() {
                     return mangled.to_string();
                 }
-                if let Some(last) = parts.last_mut() {
-                    last.push_str(&format!("<{}>", first_class(inside).unwrap_or_default()));
+                if !name.is_empty() {
+                    name.push('<');
+                    name.push_str(&first_class(inside).unwrap_or_default());
+                    name.push('>');
                 }
             }
             Some(b'E') if nested && rest.0.len() == 1 => break,
@@ -30,7 +32,14 @@ pub fn readable(mangled: &str) -> String {
             _ => return mangled.to_string(),
         }
     }
-    if parts.is_empty() { mangled.to_string() } else { parts.join("::") }
+    if name.is_empty() { mangled.to_string() } else { name }
+}
+
+fn add(name: &mut String, part: &str) {
+    if !name.is_empty() {
+        name.push_str("::");
+    }
+    name.push_str(part);
 }
 
 /// The class that is the first argument in `I...E`, if it is one: `N3c108ListTypeE`, or a pointer to it.
@@ -40,16 +49,16 @@ fn first_class(arguments: &[u8]) -> Option<String> {
     if !rest.take(b'N') {
         return None;
     }
-    let mut parts = Vec::new();
+    let mut name = String::new();
     while rest.0.first().is_some_and(u8::is_ascii_digit) {
-        parts.push(rest.identifier()?);
+        add(&mut name, rest.identifier()?);
     }
-    rest.take(b'E').then(|| parts.join("::")).filter(|name| !name.is_empty())
+    rest.take(b'E').then_some(name).filter(|name| !name.is_empty())
 }
 
 struct Rest<'a>(&'a [u8]);
 
-impl Rest<'_> {
+impl<'a> Rest<'a> {
     fn starts(&self, with: &[u8]) -> bool {
         self.0.starts_with(with)
     }
@@ -64,13 +73,13 @@ impl Rest<'_> {
         is
     }
 
-    fn identifier(&mut self) -> Option<String> {
+    fn identifier(&mut self) -> Option<&'a str> {
         let digits = self.0.iter().take_while(|b| b.is_ascii_digit()).count();
         let length: usize = std::str::from_utf8(self.0.get(..digits)?).ok()?.parse().ok()?;
         let name = self.0.get(digits..digits.checked_add(length)?)?;
-        let name = String::from_utf8(name.to_vec()).ok()?;
+        let name = std::str::from_utf8(name).ok()?;
         self.skip(digits + length);
-        Some(if name.starts_with("_GLOBAL__N_") { "(anonymous)".to_string() } else { name })
+        Some(if name.starts_with("_GLOBAL__N_") { "(anonymous)" } else { name })
     }
 
     /// Skips the `L` of a literal, its type and its value, whose digits are no length, up to its `E`.

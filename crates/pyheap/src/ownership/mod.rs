@@ -237,11 +237,7 @@ fn name(census: &Census, heap: &Heap<'_>, told: &mut [Ownership], others: &[Vec<
         .filter_map(|other| other.target)
         .chain(itself.iter().flatten().map(|(_, target)| *target))
         .collect();
-    let objects = census.objects();
-    let mut ids: HashMap<u64, ObjectId> = HashMap::new();
-    if !targets.is_empty() {
-        ids.extend(objects.ids().map(|id| (objects.address(id), id)).filter(|(address, _)| targets.contains(address)));
-    }
+    let ids = if targets.is_empty() { HashMap::new() } else { census.ids_of(targets) };
     let path = |source: Source, target: Option<u64>| {
         let target = target.and_then(|target| ids.get(&target).copied());
         match (source, target) {

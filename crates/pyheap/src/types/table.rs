@@ -2,6 +2,7 @@
 
 use super::Type;
 use crate::read::Reader;
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
@@ -28,7 +29,7 @@ pub struct Types {
 #[derive(Debug, Default)]
 struct Known {
     /// `None`: not a type.
-    by_address: HashMap<u64, Option<TypeId>>,
+    by_address: HashMap<u64, Option<TypeId>, RandomState>,
     count: u32,
     wrong: usize,
 }

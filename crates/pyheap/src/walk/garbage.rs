@@ -7,6 +7,7 @@ use super::worker::Shared;
 use crate::size;
 use crate::types::Types;
 use crate::visit::{self, Label, Sink};
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 /// Objects that no root leads to.
@@ -18,7 +19,7 @@ pub struct Split {
     pub cycles: Vec<u64>,
 }
 
-struct Count<'a>(&'a mut HashMap<u64, u32>);
+struct Count<'a>(&'a mut HashMap<u64, u32, RandomState>);
 
 impl Sink for Count<'_> {
     fn edge(&mut self, target: u64, _: Label) {
@@ -35,7 +36,7 @@ impl Sink for Count<'_> {
 /// Splits them.
 pub fn split(shared: Shared<'_>, unseen: Vec<u64>) -> Split {
     let Shared { read, types, claims, .. } = shared;
-    let mut inside: HashMap<u64, u32> = unseen.iter().map(|object| (*object, 0)).collect();
+    let mut inside: HashMap<u64, u32, RandomState> = unseen.iter().map(|object| (*object, 0)).collect();
     for object in &unseen {
         if let Some(kind) = kind(types, read, *object)
             && claims.claim(size::size(read, kind, *object), *object)

@@ -24,7 +24,7 @@ use crate::types::Types;
 use crate::visit::{Frame, Label, Sink};
 use claims::Claims;
 use lowtide_remote::Image;
-use objects::Found;
+pub(crate) use objects::Found;
 use seen::Seen;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -103,6 +103,11 @@ impl Objects {
         }
     }
 
+    /// The sizes of all, by number; `u32::MAX` stands for those of 4 GiB and more, which are in the map.
+    pub(crate) fn sizes(&self) -> (&[u32], &HashMap<u32, u64>) {
+        (&self.sizes, &self.large)
+    }
+
     /// Whether nothing remains to be learned of an object by a visit.
     #[inline]
     pub(super) fn is_done(&self, id: ObjectId) -> bool {
@@ -151,7 +156,7 @@ impl Objects {
     }
 
     /// Numbers an object; nothing happens where there is no number left.
-    pub(super) fn push(&mut self, found: Found) {
+    pub(crate) fn push(&mut self, found: Found) {
         if self.places.len() < LIMIT {
             self.places.push(found.place as u32);
             self.regions.push((found.place >> 32) as u16);

@@ -52,7 +52,7 @@ pub fn view(memory: &Memory, budget: Budget, census: &Census, filter: &Filter, t
     let python = |tensor: u64| torch.at(tensor).filter(|tensor| tensor.held).and_then(|tensor| tensor.python);
     let held = &memory.graphs.held;
     let wanted = held.iter().map(|held| held.python).chain(pinned.iter().filter_map(|pinned| python(pinned.example)));
-    let ids = ids(census, wanted);
+    let ids = census.ids_of(wanted);
     let path = |object: Option<u64>| object.and_then(|object| ids.get(&object)).map(|id| census.path(*id));
     let name = |tensor: u64| torch.at(tensor).map_or_else(String::new, |tensor| tensor_name(&Kind::of(tensor)));
     let mut by_holder: Vec<(&Held, Graphs)> = graphs(held, census, &ids);
@@ -85,16 +85,9 @@ fn graphs<'a>(held: &'a [Held], census: &Census, ids: &HashMap<u64, ObjectId>) -
     list
 }
 
-/// The numbers of a few objects.
-fn ids(census: &Census, wanted: impl Iterator<Item = u64>) -> HashMap<u64, ObjectId> {
-    let wanted: std::collections::HashSet<u64> = wanted.collect();
-    let objects = census.objects();
-    objects.ids().map(|id| (objects.address(id), id)).filter(|(address, _)| wanted.contains(address)).collect()
-}
-
 fn classes(memory: &Memory, top: usize) -> Vec<(String, u64, u64)> {
     let mut by_name: HashMap<String, (u64, u64)> = HashMap::new();
-    for class in memory.classes.iter() {
+    for class in memory.classes.iter().filter(|class| class.tally.count > 0) {
         let sum = by_name.entry(class.name()).or_default();
         sum.0 += class.tally.count;
         sum.1 += class.tally.bytes;
