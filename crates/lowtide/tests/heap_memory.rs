@@ -57,6 +57,24 @@ fn all_memory_is_put_down_to_somebody() {
 }
 
 #[test]
+fn objects_alone_are_told_without_what_memory_is_for() {
+    let target = Target::start();
+    let [all, alone] = [&["--format", "json"][..], &["--format", "json", "--objects"]].map(|args| {
+        let answer = target.heap(args);
+        assert!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
+        serde_json::from_slice::<Value>(&answer.stdout).unwrap()
+    });
+    assert!(alone["memory"].is_null() && all["memory"].is_object());
+    assert!(alone["notes"].to_string().contains("objects alone"), "{alone:#}");
+    for part in ["objects", "bytes", "types", "containers"] {
+        assert_eq!(alone[part], all[part], "{part}");
+    }
+    let text = String::from_utf8(target.heap(&["--objects"]).stdout).unwrap();
+    assert!(text.contains("objects alone") && !text.contains("resident and private"), "{text}");
+    assert_eq!(target.heap(&["--objects", "--tensor", "device=cpu"]).status.code(), Some(2));
+}
+
+#[test]
 fn a_condition_that_is_none_is_a_usage_error() {
     let answer = Command::new(env!("CARGO_BIN_EXE_lowtide")).args(["heap", "1", "--tensor", "colour=red"]).output().unwrap();
     assert_eq!(answer.status.code(), Some(2));

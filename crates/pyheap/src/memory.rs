@@ -54,13 +54,7 @@ impl Memory {
     /// # Errors
     /// As of [`Memory::look`].
     pub fn look_beside(process: &Process, image: &Image, layouts: &[Layout]) -> Result<Memory, Error> {
-        let areas = Areas::new(image.maps());
-        let resident = Resident::of(process, image.maps())?;
-        let heap = areas.heap().zip(areas.heap_end()).map_or(0, |(first, end)| resident.within(first.start, end));
-        ahead::arenas(image, areas, &resident);
-        if heap < LARGE_HEAP {
-            ahead::heap(image, areas, &resident);
-        }
+        let resident = read_ahead(process, image)?;
         Self::of(process, image, layouts, resident)
     }
 
@@ -191,6 +185,21 @@ impl Memory {
         let owners = Owners::new(arrays.collect()).without(&Owners::new(self.tensors.clone()));
         self.account.own(&owners, &self.resident);
     }
+}
+
+/// Reads for somebody else who counts objects what they will come to. Gives what is resident.
+///
+/// # Errors
+/// As of [`Memory::look`].
+pub fn read_ahead(process: &Process, image: &Image) -> Result<Resident, Error> {
+    let areas = Areas::new(image.maps());
+    let resident = Resident::of(process, image.maps())?;
+    let heap = areas.heap().zip(areas.heap_end()).map_or(0, |(first, end)| resident.within(first.start, end));
+    ahead::arenas(image, areas, &resident);
+    if heap < LARGE_HEAP {
+        ahead::heap(image, areas, &resident);
+    }
+    Ok(resident)
 }
 
 /// The objects that may be among these, by their types.

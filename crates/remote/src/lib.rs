@@ -29,6 +29,7 @@ mod image;
 mod maps;
 mod pages;
 mod process;
+mod scan;
 mod source;
 mod stop;
 
@@ -38,6 +39,7 @@ pub use error::Error;
 pub use fake::Fake;
 pub use image::{Image, Trouble, prefetch};
 pub use maps::{Map, Maps, Perms};
+pub use pages::Stretch;
 pub use process::{Process, Root};
 pub use source::Source;
 pub use stop::{Stopped, hurried};

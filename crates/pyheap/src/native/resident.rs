@@ -1,16 +1,11 @@
 //! Which pages are in memory and private: what the kernel counts as RssAnon, page by page.
 //!
-//! From `/proc/PID/pagemap` (Documentation/admin-guide/mm/pagemap.rst): one word per page; bit 63 present, bit 62 swapped,
-//! bit 61 a page of a file or of shared memory. It is read stretch by stretch, without the long hold of the address space
-//! that `smaps` takes.
+//! From `/proc/PID/pagemap`, stretch by stretch, without the long hold of the address space that `smaps` takes.
 
-use lowtide_remote::{Maps, Process};
+use lowtide_remote::{Maps, Process, Stretch};
 
 /// Bytes of a page; what lowtide reads has no other size.
 pub const PAGE: u64 = 4096;
-const PRESENT: u64 = 1 << 63;
-const SWAPPED: u64 = 1 << 62;
-const SHARED: u64 = 1 << 61;
 /// Runs kept at most. A heap with every second page gone makes one run per 8 KiB: this covers 16 GiB of that.
 const RUNS: usize = 2 << 20;
 
@@ -43,22 +38,17 @@ impl Resident {
     /// Where it has ended, or its pagemap may not be read.
     pub fn of(process: &Process, maps: &Maps) -> Result<Self, lowtide_remote::Error> {
         let mut resident = Resident::new();
-        let skipped = process.pages(maps, &mut |start, words| resident.push(start, words))?;
+        let skipped = process.pages(maps, &mut |stretch| resident.push(stretch))?;
         resident.truncated |= skipped > 0;
         Ok(resident)
     }
 
-    /// Adds pagemap's words for the pages from `start` on. Must follow what was added before.
-    pub fn push(&mut self, start: u64, words: &[u8]) {
-        for (i, word) in words.chunks_exact(8).enumerate() {
-            let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
-            if word & SWAPPED != 0 && word & PRESENT == 0 {
-                self.swapped += PAGE;
-            }
-            if word & PRESENT != 0 && word & SHARED == 0 {
-                let page = start.saturating_add(i as u64 * PAGE);
-                self.add(page, page.saturating_add(PAGE));
-            }
+    /// Adds a stretch of private pages. Must follow what was added before.
+    pub fn push(&mut self, stretch: Stretch) {
+        if stretch.swapped {
+            self.swapped += stretch.end.saturating_sub(stretch.start);
+        } else {
+            self.add(stretch.start, stretch.end);
         }
     }
 
@@ -121,15 +111,14 @@ impl Resident {
 mod tests {
     use super::*;
 
-    fn words(list: &[u64]) -> Vec<u8> {
-        list.iter().flat_map(|w| w.to_le_bytes()).collect()
-    }
-
     #[test]
-    fn counts_private_present_pages_only() {
+    fn counts_what_is_in_memory_and_what_is_in_swap() {
         let mut resident = Resident::new();
-        resident.push(0x10000, &words(&[PRESENT, PRESENT, 0, PRESENT | SHARED, PRESENT, SWAPPED]));
-        resident.push(0x20000, &words(&[PRESENT]));
+        for (start, end, swapped) in
+            [(0x10000, 0x12000, false), (0x14000, 0x15000, false), (0x15000, 0x16000, true), (0x20000, 0x21000, false)]
+        {
+            resident.push(Stretch { start, end, swapped });
+        }
         assert_eq!(resident.total(), 4 * PAGE);
         assert_eq!(resident.swapped(), PAGE);
         assert_eq!(resident.within(0, u64::MAX), 4 * PAGE);
@@ -146,8 +135,8 @@ mod tests {
     #[test]
     fn runs_that_touch_are_one() {
         let mut resident = Resident::new();
-        resident.push(0, &words(&[PRESENT; 64]));
-        resident.push(64 * PAGE, &words(&[PRESENT; 64]));
+        resident.add(0, 64 * PAGE);
+        resident.add(64 * PAGE, 128 * PAGE);
         assert_eq!(resident.runs.len(), 1);
         resident.add(0, PAGE);
         assert_eq!(resident.total(), 128 * PAGE, "what comes again is not counted again");

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lowtide_pyheap::memory::Memory;
+use lowtide_pyheap::memory::{self, Memory};
 use lowtide_pyheap::torch::{self, Layout, find};
 use lowtide_pyheap::{Census, Error, Python, Summary};
 use lowtide_remote::{Core, Image, Process};
@@ -54,6 +54,15 @@ pub struct Look {
     pub notes: Vec<String>,
 }
 
+/// What is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Python's objects, tensors, and what all memory is for.
+    All,
+    /// Python's objects alone.
+    Objects,
+}
+
 /// What `--save` keeps.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub struct Saved {
@@ -80,7 +89,7 @@ fn more_time(allowed: Duration) -> String {
 
 impl Look {
     /// Takes a look.
-    pub fn take(process: &Process, max_pause: Option<Duration>, threads: usize) -> Result<Self, Failure> {
+    pub fn take(process: &Process, extent: Extent, max_pause: Option<Duration>, threads: usize) -> Result<Self, Failure> {
         let cannot = |error: &dyn std::error::Error| Failure::cannot(error.to_string());
         let later = |error: &dyn std::error::Error| Failure::cannot(format!("{error}; try again later"));
         let image = process.image().map_err(|error| cannot(&error))?;
@@ -105,13 +114,16 @@ impl Look {
         let mut torn = 0;
         let mut patience = Patience::new();
         let mut notes = Vec::new();
+        if extent == Extent::Objects {
+            notes.push("objects alone: tensors, and what memory is for, were not asked for".to_owned());
+        }
         for _ in 0..ATTEMPTS {
             let stopped = process.stop(allowed).map_err(|error| match error {
                 lowtide_remote::Error::Stubborn { .. } => later(&error),
                 _ => cannot(&error),
             })?;
             let image = Arc::new(stopped.image().map_err(|error| cannot(&error))?.with_budget(room));
-            let (taken, memory) = both(process, &image, runtime, threads, &known);
+            let (taken, memory) = both(process, &image, runtime, extent, threads, &known);
             // What was walked after the time was over is wrong rather than incomplete: a heap that breaks off looks like another.
             let memory = memory.map(|memory| stopped.check().and(memory));
             pause += stopped.release();
@@ -238,11 +250,12 @@ impl Look {
 }
 
 /// The objects, and beside that, on a thread of its own, what memory is for: the census keeps what it reads; the other passes over the rest
-/// once and keeps nothing. `None` without a census.
+/// once and keeps nothing. `None` without a census, and where it was not asked for.
 fn both(
     process: &Process,
     image: &Arc<Image>,
     runtime: u64,
+    extent: Extent,
     threads: usize,
     known: &[Layout],
 ) -> (Result<Census, Error>, Option<Result<Memory, lowtide_remote::Error>>) {
@@ -253,10 +266,14 @@ fn both(
         Err(error) => return (Err(error), None),
     };
     std::thread::scope(|scope| {
-        let memory = scope.spawn(move || Memory::look_beside(process, image, known));
+        let memory = scope.spawn(move || match extent {
+            Extent::All => Memory::look_beside(process, image, known).map(Some),
+            // What could not be read ahead is read when it is asked for.
+            Extent::Objects => memory::read_ahead(process, image).map_or(Ok(None), |_| Ok(None)),
+        });
         let census = Census::take(Arc::clone(image), python, threads);
         let memory = memory.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let memory = census.is_ok().then_some(memory);
+        let memory = census.is_ok().then(|| memory.transpose()).flatten();
         (census, memory)
     })
 }

@@ -25,7 +25,7 @@ use crate::exit::{self, Failure};
 use crate::output::TextOrJson;
 use crate::terminal;
 use blame::Blame;
-use look::{Look, Saved};
+use look::{Extent, Look, Saved};
 use tide::Apart;
 use view::Wanted;
 
@@ -56,6 +56,9 @@ pub struct Args {
     /// Say of every container shown what it owns alone, and who else holds the rest (one to three times the processor time)
     #[arg(long)]
     owners: bool,
+    /// Python's objects alone, without tensors and what memory is for: holds the process still for less time
+    #[arg(long, conflicts_with_all = ["core", "tensor"])]
+    objects: bool,
     /// Only tensors of which all of this holds: device=, dtype=, shape=, requires_grad=, grad_fn=, python=, min=
     #[arg(long, value_name = "CONDITIONS", default_value = "", hide_default_value = true)]
     tensor: Filter,
@@ -87,12 +90,13 @@ pub fn heap(args: &Args) -> Result<u8, Failure> {
     };
     let is_compared = args.diff.is_some() || args.compare.is_some() || args.save.is_some();
     let threads = if is_compared { 1 } else { look::threads() };
+    let extent = if args.objects { Extent::Objects } else { Extent::All };
     let mut between = None;
     let before = match (&args.compare, args.diff) {
         (Some(path), _) => Some(load(path)?),
         (None, Some(apart)) => {
             let second = apart.first(&process)?;
-            let mut first = Look::take(&process, args.max_pause, threads)?;
+            let mut first = Look::take(&process, extent, args.max_pause, threads)?;
             first.count_tensors(None);
             let saved = first.saved();
             drop(first);
@@ -101,7 +105,7 @@ pub fn heap(args: &Args) -> Result<u8, Failure> {
         }
         (None, None) => None,
     };
-    let mut look = Look::take(&process, args.max_pause, threads)?;
+    let mut look = Look::take(&process, extent, args.max_pause, threads)?;
     look.between = between;
     look.count_tensors(before.as_ref().map(|saved| saved.tensors));
     let before = before.map(|saved| same_process(saved, &look)).transpose()?;
