@@ -3,18 +3,24 @@
 //! A look never makes a leak and never rules one out: it names somebody only for growth that was found without it, and only
 //! where what grew between two looks is of the size of that growth. What may have an end is in `held_back.rs`.
 
+mod blame;
+mod device;
 mod held_back;
+mod holders;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use lowtide_model::{
-    AllocatedGrown, Beside, BudgetAt, BudgetReport, Bytes, Class, Finding, Grown, Holder, HolderGrown, Kind, LineGrown, Look,
-    MALLOC_HOLES, ObjectGrown, OnDevice, ProcId, Role, Seconds, Sort, UntouchedData,
+    AllocatedGrown, BudgetAt, BudgetReport, Finding, Grown, HolderGrown, Kind, Look, OnDevice, ProcId, Role, Seconds, Sort,
+    UntouchedData,
 };
 
 use crate::analyser::Analyser;
 use crate::growth::Series;
+use blame::{apart_from_one_another, own};
+use holders::{name_holder, name_opener};
 
+pub use device::{complete_by_history, complete_on_gpu};
 pub use held_back::{FILLS, UNREACHABLE, hold_back, may_end, who_may_end};
 
 /// The most processes whose looks are kept.
@@ -28,10 +34,6 @@ const MATERIAL: f64 = 0.25;
 const PLAUSIBLE: f64 = 3.0;
 /// The share of what grew from which on one sort of memory is all there is to say about it.
 const MOSTLY: f64 = 0.6;
-/// The least share of the measured growth that must have become free inside malloc's heaps to be its reason.
-const HOLES: f64 = 0.5;
-/// The least share of threads, files or processes that the elements of a holder have to make up: each may hold several.
-const FEW: f64 = 0.05;
 /// Holders beside the first that are worth a word, as a share of the growth.
 const BESIDE: f64 = 0.1;
 
@@ -173,67 +175,6 @@ pub fn complete(run: &Analyser, group: &[&Series], finding: &mut Finding) {
     }
 }
 
-/// Names who holds the tensors of a GPU that became more, by `rate` bytes per second.
-pub fn complete_on_gpu(run: &Analyser, process: ProcId, rate: f64, finding: &mut Finding) {
-    let Some(grown) = run.looks().by_process.get(&process) else { return };
-    let share = |holder: &HolderGrown| holder.elsewhere as f64 / (rate * grown.seconds);
-    let fits = |holder: &&HolderGrown| !holder.bounded && (MATERIAL..=PLAUSIBLE).contains(&share(holder));
-    // Of those that hold one another, the one nearest to the tensors.
-    let nearest = grown.holders.iter().filter(fits).max_by_key(|holder| (holder.elsewhere, holder.path.len()));
-    let Some(holder) = nearest else { return };
-    finding.evidence.push(format!(
-        "two looks {} apart: {} grew by {} on the GPU, {:.0} % of what became more there in that time",
-        Seconds(grown.seconds),
-        holder.name,
-        Bytes(holder.elsewhere.unsigned_abs()),
-        100.0 * share(holder)
-    ));
-    blame(holder, grown, share(holder), finding);
-    if let Some(held) = &mut finding.holder {
-        held.bytes_delta = holder.elsewhere;
-    }
-}
-
-/// Names the line that asked for what became more on a device, by `rate` bytes per second, where the allocator has history of it.
-pub fn complete_by_history(run: &Analyser, process: ProcId, device: u32, rate: f64, finding: &mut Finding) {
-    let Some((grown, held_us)) = run.looks().allocated.get(&(process, device)) else { return };
-    let share = |bytes: i64| bytes as f64 / (rate * grown.seconds);
-    let kept = if grown.files.is_empty() { String::new() } else { format!(" ({})", grown.files.join(", ")) };
-    let mut said = vec![format!(
-        "two snapshots of PyTorch's allocator {} apart, which held it up for {:.1} ms in all: {} more, {:.0} % of what became more in that \
-         time{kept}",
-        Seconds(grown.seconds),
-        *held_us as f64 * 1e-3,
-        Bytes(grown.bytes.unsigned_abs()),
-        100.0 * share(grown.bytes)
-    )];
-    let worth = |line: &&LineGrown| share(line.bytes) >= BESIDE;
-    for line in grown.lines.iter().filter(worth) {
-        let by = match &line.site {
-            Some(site) => format!("{}:{} in {}()", site.file.rsplit('/').next().unwrap_or(&site.file), site.line, line.function),
-            None => "a place that nothing was recorded of".to_owned(),
-        };
-        let blocks = if line.blocks == 1 { "1 block".to_owned() } else { format!("{} blocks", line.blocks) };
-        said.push(format!("{} of it in {blocks} were asked for by {by}", Bytes(line.bytes.unsigned_abs())));
-    }
-    // Behind how sure the growth is, and before all else.
-    let at = finding.evidence.len().min(1);
-    finding.evidence.splice(at..at, said);
-    let Some(first) = grown.lines.iter().find(|line| line.site.is_some()) else { return };
-    if finding.site.is_some() || !(MATERIAL..=PLAUSIBLE).contains(&share(first.bytes)) {
-        return;
-    }
-    finding.site.clone_from(&first.site);
-    finding.why = Some("it asks for the memory that stays in use; who keeps it may be another line".to_owned());
-    finding.objects = vec![ObjectGrown {
-        kind: "block of the CUDA caching allocator".to_owned(),
-        device: format!("cuda:{device}"),
-        count_delta: first.blocks,
-        bytes_delta: first.bytes,
-        ..ObjectGrown::default()
-    }];
-}
-
 /// The comparison that tells of a series: of its own process, of one of its role, or of a process that starts others.
 fn looked<'a>(run: &'a Analyser, series: &'a Series) -> Option<(&'a Series, ProcId, &'a Grown)> {
     let by_process = &run.looks().by_process;
@@ -272,255 +213,7 @@ fn unlooked(run: &Analyser, group: &[&Series]) -> Option<String> {
     Some(format!("who holds it is not known: it was looked into at {}, and ended before a second look", Seconds(*first_s)))
 }
 
-/// Names who keeps what holds something of the operating system's: threads, files, processes.
-fn name_opener(series: &Series, grown: &Grown, finding: &mut Finding) {
-    let expected = series.judged.rate * grown.seconds;
-    let fits = |holder: &&HolderGrown| {
-        let more = holder.len.map_or(0, |[before, now]| now.saturating_sub(before)) as f64;
-        !holder.bounded && !holder.opens.is_empty() && (FEW..=PLAUSIBLE).contains(&(more / expected))
-    };
-    let opened = match series.kind {
-        Kind::Threads => "threads",
-        Kind::Processes => "processes",
-        _ => "files",
-    };
-    let mut fitting: Vec<&HolderGrown> = grown.holders.iter().filter(fits).collect();
-    fitting.sort_by_key(|holder| !holder.has_opened(opened));
-    let Some(first) = fitting.first().filter(|first| first.has_opened(opened) || series.kind == Kind::Fds) else {
-        finding.evidence.push(format!(
-            "two looks {} apart: nothing that Python holds has as many more elements that hold {opened} ({expected:.0} more are expected)",
-            Seconds(grown.seconds)
-        ));
-        return;
-    };
-    let more = first.len.map_or(0, |[before, now]| now.saturating_sub(before));
-    finding.evidence.push(format!(
-        "two looks {} apart: {} has {more} more elements, which hold {}; {expected:.0} more {} are expected in that time",
-        Seconds(grown.seconds),
-        first.name,
-        first.opens,
-        finding.resource
-    ));
-    blame(first, grown, more as f64 / expected, finding);
-}
-
-/// Names who holds memory.
-fn name_holder(run: &Analyser, series: &Series, grown: &Grown, finding: &mut Finding) {
-    let expected = series.judged.rate / f64::from(series.members.max(1)) * grown.seconds;
-    if expected <= 0.0 {
-        return;
-    }
-    let apart = Seconds(grown.seconds);
-    let candidates = apart_from_one_another(&grown.holders);
-    // What is outside of Python's objects is somebody's whose elements have such memory.
-    let native = grown.parts.iter().filter(|part| part.sort == Sort::Native).map(|part| part.bytes).sum::<i64>().max(0);
-    let all = |holder: &HolderGrown| own(holder).saturating_add(if holder.native { native } else { 0 });
-    let share = |holder: &HolderGrown| all(holder) as f64 / expected;
-    let mut fitting = candidates.iter().filter(|holder| (MATERIAL..=PLAUSIBLE).contains(&share(holder)) && !holder.bounded);
-    let Some(first) = fitting.next() else {
-        if series.kind == Kind::Shmem && name_mapper(grown, expected, finding) {
-            return;
-        }
-        // The parts are those of private memory.
-        if series.kind == Kind::Anonymous {
-            finding.evidence.extend(sorts(grown, expected));
-        }
-        finding.evidence.extend(not_named(expected, &candidates));
-        if series.kind == Kind::Anonymous && finding.kind == Some(Kind::Anonymous) {
-            if mostly(grown, Sort::Native) {
-                finding.kind = Some(Kind::NativeHeap);
-            } else if is_malloc_hole(grown, expected) && !lives(run, series) {
-                (finding.class, finding.kind) = (Class::AllocatorRetention, Some(Kind::AllocatorHoles));
-            }
-        }
-        return;
-    };
-    let beside: Vec<&&HolderGrown> = candidates
-        .iter()
-        .filter(|holder| holder.path != first.path && !holder.bounded && (BESIDE..=PLAUSIBLE).contains(&share(holder)))
-        .collect();
-    let together = (share(first) + beside.iter().map(|holder| share(holder)).sum::<f64>()).min(PLAUSIBLE);
-    finding.evidence.push(format!(
-        "two looks {apart} apart: {}{} grew by {}, {:.0} % of what the process did in that time",
-        first.name,
-        if beside.is_empty() { String::new() } else { format!(" and {} more", beside.len()) },
-        Bytes(std::iter::once(first).chain(beside.iter().copied()).map(|holder| all(holder).unsigned_abs()).sum()),
-        100.0 * together
-    ));
-    if first.native && native > 0 {
-        finding.evidence.push(format!(
-            "{} of it is memory outside of Python's objects, which its elements have",
-            Bytes(native.unsigned_abs())
-        ));
-    }
-    finding.beside = beside.into_iter().map(|holder| beside_it(holder, grown, share(holder))).collect();
-    if finding.kind == Some(Kind::Anonymous)
-        && let Some(kind) = first.objects.first().filter(|object| object.bytes_delta.saturating_mul(2) >= first.bytes).map(kind)
-    {
-        finding.kind = Some(kind);
-    }
-    blame(first, grown, share(first), finding);
-}
-
-/// Names who keeps more maps than before, of which shared memory is made: how much each of them has is not in its bytes. Where several
-/// do, it may be any of them.
-fn name_mapper(grown: &Grown, expected: f64, finding: &mut Finding) -> bool {
-    let keeps = |holder: &&HolderGrown| {
-        !holder.bounded && holder.has_opened(MAPS) && holder.len.is_some_and(|[before, now]| now > before)
-    };
-    let mut keepers = grown.holders.iter().filter(keeps);
-    let (Some(holder), None) = (keepers.next(), keepers.next()) else { return false };
-    let more = holder.len.map_or(0, |[before, now]| now - before);
-    finding.evidence.push(format!(
-        "two looks {} apart: {} has {more} more elements, which hold {MAPS}; the process has {} more shared memory in that time, \
-         {} for each",
-        Seconds(grown.seconds),
-        holder.name,
-        Bytes(expected as u64),
-        Bytes((expected / more as f64) as u64)
-    ));
-    blame(holder, grown, 1.0, finding);
-    // The bytes of the objects are none of it; and what it is by its sort of memory says more than that something is opened.
-    finding.objects.clear();
-    finding.cause = None;
-    true
-}
-
-/// What elements of a holder hold that are maps.
-const MAPS: &str = "maps of files";
-
-fn blame(holder: &HolderGrown, grown: &Grown, explains: f64, finding: &mut Finding) {
-    finding.objects.clone_from(&holder.objects);
-    finding.site.clone_from(&holder.site);
-    finding.sites.clone_from(&holder.sites);
-    finding.cause = cause(holder);
-    finding.why = Some(holder.why.clone()).filter(|why| !why.is_empty());
-    finding.holder = Some(held(holder, grown, explains));
-    match holder.also.as_slice() {
-        [] => {}
-        [other] => finding.evidence.push(format!("{other} holds most of it as well: both must let go before it goes")),
-        others => {
-            finding.evidence.push(format!("{} hold most of it as well: all must let go before it goes", others.join(" and ")));
-        }
-    }
-    if holder.unaccounted.saturating_mul(2) >= own(holder).unsigned_abs() && holder.unaccounted > 0 {
-        finding.evidence.push(format!(
-            "to {} of it there are references that no Python object accounts for: C or C++ code has them, or they were never given back",
-            Bytes(holder.unaccounted)
-        ));
-    }
-}
-
-fn held(holder: &HolderGrown, grown: &Grown, explains: f64) -> Holder {
-    Holder {
-        path: holder.path.clone(),
-        name: holder.name.clone(),
-        file: holder.file.clone(),
-        line: holder.line,
-        kind: holder.kind.clone(),
-        length: holder.len,
-        bytes_delta: own(holder),
-        seconds: grown.seconds,
-        explains,
-        also: holder.also.clone(),
-    }
-}
-
-fn cause(holder: &HolderGrown) -> Option<String> {
-    Some(holder.cause.clone()).filter(|cause| !cause.is_empty())
-}
-
-fn beside_it(holder: &HolderGrown, grown: &Grown, explains: f64) -> Beside {
-    Beside { holder: held(holder, grown, explains), site: holder.site.clone(), cause: cause(holder) }
-}
-
-/// What it has more of in the process's own memory, bytes: what lies on a GPU is no part of the growth of RAM.
-fn own(holder: &HolderGrown) -> i64 {
-    holder.bytes.saturating_sub(holder.elsewhere)
-}
-
-/// Without those that another one holds: their bytes are in its own.
-fn apart_from_one_another(holders: &[HolderGrown]) -> Vec<&HolderGrown> {
-    let mut apart: Vec<&HolderGrown> = Vec::new();
-    for holder in holders.iter().filter(|holder| own(holder) > 0) {
-        let within = |outer: &&&HolderGrown| holder.path.starts_with(&outer.path) || outer.path.starts_with(&holder.path);
-        if !apart.iter().any(|outer| within(&outer)) {
-            apart.push(holder);
-        }
-    }
-    apart
-}
-
-/// What sort of memory grew, where nobody who holds it can be named.
-fn sorts(grown: &Grown, expected: f64) -> Vec<String> {
-    let apart = Seconds(grown.seconds);
-    let mut said = Vec::new();
-    let mut parts: Vec<_> = grown.parts.iter().filter(|part| part.bytes as f64 >= BESIDE * expected).collect();
-    parts.sort_by_key(|part| std::cmp::Reverse(part.bytes));
-    if !parts.is_empty() {
-        let parts: Vec<String> =
-            parts.iter().map(|part| format!("{} by {}", part.name, Bytes(part.bytes.unsigned_abs()))).collect();
-        said.push(format!("two looks {apart} apart: what grew is {}", parts.join(", ")));
-    }
-    if mostly(grown, Sort::Native) {
-        said.push("no object of Python holds it: memory that a library has allocated and not freed".to_owned());
-    } else if mostly(grown, Sort::Holes) {
-        said.push("it is free inside the allocator: holes, which nobody holds".to_owned());
-    }
-    said
-}
-
-/// Who grew most, and why it is not named as the reason. What comes and goes looks like growth at some moments: it is told as what it
-/// is.
-fn not_named(expected: f64, candidates: &[&HolderGrown]) -> Option<String> {
-    let holder = *candidates.first()?;
-    let share = own(holder) as f64 / expected;
-    match () {
-        () if holder.bounded && share >= BESIDE / 2.0 => Some(format!(
-            "{} grew by {}, but its source keeps it from growing for ever ({}), so that it is not named as the reason",
-            holder.name,
-            Bytes(own(holder).unsigned_abs()),
-            holder.why
-        )),
-        () if share > PLAUSIBLE => Some(format!(
-            "{} held {} more at the second look than at the first, which is more than the process grew by: it comes and goes, and \
-             is not named as the reason",
-            holder.name,
-            Bytes(own(holder).unsigned_abs())
-        )),
-        () if share >= BESIDE / 2.0 => Some(format!(
-            "{} grew most, by {}: only {:.0} % of the growth, and not named as the reason",
-            holder.name,
-            Bytes(own(holder).unsigned_abs()),
-            100.0 * share
-        )),
-        () => None,
-    }
-}
-
 fn mostly(grown: &Grown, sort: Sort) -> bool {
     let of = |sort| grown.parts.iter().filter(|part| part.sort == sort).map(|part| part.bytes).sum::<i64>();
     grown.total > 0 && of(sort) as f64 >= MOSTLY * grown.total as f64
-}
-
-/// Whether most of the growth, and of what grew between two looks, is free inside malloc's heaps: what is resident there goes back when
-/// it is trimmed. What is free in Python's own arenas does not.
-fn is_malloc_hole(grown: &Grown, expected: f64) -> bool {
-    let of_malloc = grown.parts.iter().filter(|part| part.name == MALLOC_HOLES).map(|part| part.bytes).sum::<i64>() as f64;
-    grown.total > 0 && of_malloc >= MOSTLY * grown.total as f64 && (HOLES..=PLAUSIBLE).contains(&(of_malloc / expected))
-}
-
-/// Whether the process itself says that what lives in its C heap grows with its pages: then it was only looked into at times of other use.
-fn lives(run: &Analyser, series: &Series) -> bool {
-    let line = series.process.and_then(|id| run.marks().of(id));
-    line.is_some_and(|line| line.grows_alive(series.judged.rate, series.judged.since_s, series.judged.until_s))
-}
-
-fn kind(object: &ObjectGrown) -> Kind {
-    // Of a tensor on a GPU, its Python object is all that is in RAM.
-    match (object.device != "cpu", object.grad_fn) {
-        (true, _) => Kind::PythonObjects,
-        (false, false) => Kind::Tensor,
-        (false, true) => Kind::AutogradGraph,
-    }
 }
