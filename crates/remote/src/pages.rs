@@ -102,7 +102,7 @@ fn stretches(start: u64, words: &[u8], page: u64, tell: &mut dyn FnMut(Stretch))
         match &mut run {
             Some(run) if (private || swapped) && run.end == at && run.swapped == swapped => run.end += page,
             _ if private || swapped => {
-                run.replace(Stretch { start: at, end: at + page, swapped }).into_iter().for_each(&mut *tell)
+                run.replace(Stretch { start: at, end: at + page, swapped }).into_iter().for_each(&mut *tell);
             }
             _ => {}
         }
@@ -169,7 +169,7 @@ mod tests {
         let mut scanned = Vec::new();
         match scan(&file, start, end, &mut |one| scanned.push(one)) {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-                eprintln!("SKIPPED in part: this kernel has no PAGEMAP_SCAN")
+                eprintln!("SKIPPED in part: this kernel has no PAGEMAP_SCAN");
             }
             scan => {
                 scan.unwrap();

@@ -15,59 +15,200 @@ pub struct Tracked {
     pub new: Vec<u64>,
 }
 
-/// The objects in the lists of all interpreters. Fails where a list does not hold together: then the target was not still.
-pub fn tracked(python: &Python, image: &Image, is_new: impl Fn(u64) -> bool) -> Result<Tracked, Error> {
+/// Places of the lists that are gone on from at once: of each list its head, and objects in its midst.
+///
+/// A node says only where its neighbours are, so that a list gone through from one end is one wait for memory after the other. From many
+/// places at once, each until it comes to where another began, they wait together. The more there are, the shorter is the longest piece.
+const PLACES: usize = 96;
+/// Slots in which places are found again, for each of them.
+const SLOTS: usize = 8;
+
+/// The objects in the lists of all interpreters. Fails where a list does not hold together: then the target was not still. `amid` are
+/// objects that may be in them; `soon` hears of each some time before `is_new` is asked about it.
+pub fn tracked(
+    python: &Python,
+    image: &Image,
+    amid: impl Iterator<Item = u64>,
+    soon: impl Fn(u64),
+    is_new: impl Fn(u64) -> bool,
+) -> Result<Tracked, Error> {
     let mut collectors: Vec<u64> = python.interpreters.iter().map(|interpreter| interpreter.collector).collect();
     collectors.dedup();
+    let generations = &python.layout.generations;
+    let mut heads: Vec<u64> = Vec::new();
+    for head in collectors.iter().flat_map(|collector| generations.iter().map(|offset| collector.wrapping_add(*offset))) {
+        if !heads.contains(&head) {
+            heads.push(head);
+        }
+    }
+    let amid = amid.filter_map(|object| object.checked_sub(fixed::GC_HEAD));
+    lists(image, &heads, amid, soon, is_new)
+}
+
+/// The lists with these heads.
+fn lists(
+    image: &Image,
+    heads: &[u64],
+    amid: impl Iterator<Item = u64>,
+    soon: impl Fn(u64),
+    is_new: impl Fn(u64) -> bool,
+) -> Result<Tracked, Error> {
+    let is_linked = |node: &u64| next(image, *node).is_some_and(|next| next != 0 && back(image, next) == Some(*node));
+    let mut places = Places::for_many(heads.len() + PLACES);
+    let mut pieces: Vec<Piece> = Vec::new();
+    for head in heads {
+        if places.add(*head) {
+            pieces.push(Piece::from(image, *head, &soon));
+        }
+    }
+    for node in amid.filter(is_linked).take(PLACES) {
+        if places.add(node) {
+            let mut piece = Piece::from(image, node, &soon);
+            piece.take(node, &is_new)?;
+            pieces.push(piece);
+        }
+    }
+    let mut under_way: Vec<usize> = (0..pieces.len()).collect();
+    let mut count = 0;
+    while !under_way.is_empty() && count < objects::LIMIT {
+        count += under_way.len();
+        under_way.retain(|piece| pieces[*piece].step(image, &places, &soon, &is_new));
+    }
+    put_together(heads, pieces)
+}
+
+/// The pieces of all lists, in the order of the lists. What belongs to none of them is left out: an object may be in a list of none of
+/// these heads.
+fn put_together(heads: &[u64], mut pieces: Vec<Piece>) -> Result<Tracked, Error> {
     let mut tracked = Tracked::default();
-    for collector in collectors {
-        for offset in python.layout.generations {
-            list(image, collector.wrapping_add(*offset), &is_new, &mut tracked)?;
+    for head in heads {
+        let mut from = *head;
+        loop {
+            let Some(at) = pieces.iter().position(|piece| piece.from == from) else {
+                return Err(torn(from, "it leads into another list"));
+            };
+            let piece = pieces.swap_remove(at);
+            tracked.count += piece.count;
+            tracked.new.extend(piece.new);
+            from = match piece.end {
+                Some(end) => end?,
+                // There are more than can be numbered.
+                None => return Ok(tracked),
+            };
+            if from == *head {
+                break;
+            }
         }
     }
     Ok(tracked)
 }
 
-/// One list, from both of its ends at once until they meet: each node says only where its neighbours are, so that most of the time is
-/// waiting for memory, and two such waits take as long as one.
-fn list(image: &Image, head: u64, is_new: &impl Fn(u64) -> bool, tracked: &mut Tracked) -> Result<(), Error> {
-    let torn = |at: u64, what: &'static str| Error::Torn { at, what };
-    // The two lowest bits are flags of the collector's.
-    let next = |node: u64| image.u64(node).map(|next| next & !3);
-    let back = |node: u64| image.u64(node.checked_add(8)?).map(|back| back & !3);
-    let object = |node: u64| node.checked_add(fixed::GC_HEAD).ok_or(torn(node, "a link leads nowhere"));
-    // The last nodes that were visited from each end, and where they lead.
-    let (mut first, mut last) = (head, head);
-    let mut ahead = next(head).ok_or(torn(head, "it is outside memory"))?;
-    let mut behind = back(head).ok_or(torn(head, "it is outside memory"))?;
-    let mut from_behind = Vec::new();
-    while ahead != last {
-        if back(ahead) != Some(first) {
-            return Err(torn(ahead, "a link does not lead back"));
-        }
-        tracked.count += 1;
-        tracked.new.extend(Some(object(ahead)?).filter(|object| is_new(*object)));
-        first = ahead;
-        ahead = next(ahead).ok_or(torn(ahead, "a link leads outside memory"))?;
-        if behind == first {
-            break;
-        }
-        if next(behind) != Some(last) {
-            return Err(torn(behind, "a link does not lead back"));
-        }
-        tracked.count += 1;
-        from_behind.extend(Some(object(behind)?).filter(|object| is_new(*object)));
-        last = behind;
-        behind = back(behind).ok_or(torn(behind, "a link leads outside memory"))?;
-        if tracked.count >= objects::LIMIT {
-            break;
+/// The part of a list from one place on.
+struct Piece {
+    from: u64,
+    /// The last node that was visited, and the next, which the processor has been told of.
+    at: u64,
+    next: Option<u64>,
+    count: usize,
+    new: Vec<u64>,
+    /// The place that it leads to.
+    end: Option<Result<u64, Error>>,
+}
+
+impl Piece {
+    fn from(image: &Image, from: u64, soon: &impl Fn(u64)) -> Self {
+        let mut piece = Self { from, at: from, next: None, count: 0, new: Vec::new(), end: None };
+        piece.look_ahead(image, soon);
+        piece
+    }
+
+    fn look_ahead(&mut self, image: &Image, soon: &impl Fn(u64)) {
+        self.next = next(image, self.at);
+        if let Some(next) = self.next {
+            image.prefetch(next);
+            soon(next.wrapping_add(fixed::GC_HEAD));
         }
     }
-    if tracked.count < objects::LIMIT && (ahead != last || behind != first) {
-        return Err(torn(first, "its two directions do not meet"));
+
+    /// Visits the next node; whether it is to be gone on.
+    fn step(&mut self, image: &Image, places: &Places, soon: &impl Fn(u64), is_new: &impl Fn(u64) -> bool) -> bool {
+        let step = self.visit(image, places, is_new);
+        if step.is_none() {
+            self.look_ahead(image, soon);
+        }
+        self.end = step;
+        self.end.is_none()
     }
-    tracked.new.extend(from_behind.into_iter().rev());
-    Ok(())
+
+    fn visit(&mut self, image: &Image, places: &Places, is_new: &impl Fn(u64) -> bool) -> Option<Result<u64, Error>> {
+        let Some(node) = self.next else { return Some(Err(torn(self.at, "a link leads outside memory"))) };
+        if back(image, node) != Some(self.at) {
+            return Some(Err(torn(node, "a link does not lead back")));
+        }
+        if places.has(node) {
+            return Some(Ok(node));
+        }
+        self.at = node;
+        self.take(node, is_new).err().map(Err)
+    }
+
+    /// Counts a node.
+    fn take(&mut self, node: u64, is_new: &impl Fn(u64) -> bool) -> Result<(), Error> {
+        let object = node.checked_add(fixed::GC_HEAD).ok_or(torn(node, "a link leads nowhere"))?;
+        self.count += 1;
+        self.new.extend(Some(object).filter(|object| is_new(*object)));
+        Ok(())
+    }
+}
+
+/// The places at which pieces begin and end: a table with room, so that most nodes meet an empty slot.
+struct Places {
+    /// 0: empty.
+    slots: Vec<u64>,
+}
+
+impl Places {
+    fn for_many(count: usize) -> Self {
+        Self { slots: vec![0; (count * SLOTS).next_power_of_two()] }
+    }
+
+    /// Whether it is new.
+    fn add(&mut self, node: u64) -> bool {
+        let slot = self.slot(node);
+        let is_new = node != 0 && self.slots[slot] == 0;
+        if is_new {
+            self.slots[slot] = node;
+        }
+        is_new
+    }
+
+    fn has(&self, node: u64) -> bool {
+        node != 0 && self.slots[self.slot(node)] == node
+    }
+
+    /// Where it is, or would be.
+    fn slot(&self, node: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        // Fibonacci hashing: nodes lie near each other.
+        let mut slot = (node.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
+        while self.slots[slot] != 0 && self.slots[slot] != node {
+            slot = (slot + 1) & mask;
+        }
+        slot
+    }
+}
+
+fn torn(at: u64, what: &'static str) -> Error {
+    Error::Torn { at, what }
+}
+
+/// The two lowest bits of links are flags of the collector's.
+fn next(image: &Image, node: u64) -> Option<u64> {
+    image.u64(node).map(|next| next & !3)
+}
+
+fn back(image: &Image, node: u64) -> Option<u64> {
+    image.u64(node.checked_add(8)?).map(|back| back & !3)
 }
 
 #[cfg(test)]
@@ -94,8 +235,13 @@ mod tests {
             memory = memory.word(*address, *word);
         }
         let image = memory.image();
-        let mut tracked = Tracked::default();
-        list(&image, AT, &|object| object != place(2) + fixed::GC_HEAD, &mut tracked)?;
+        // From its head alone, and from places in its midst, one of them outside of it, one twice.
+        let is_new = |object| object != place(2) + fixed::GC_HEAD;
+        let alone = lists(&image, &[AT], std::iter::empty(), |_| (), is_new);
+        let tracked = lists(&image, &[AT], [3, 5, 3, 7, 20].into_iter().map(place), |_| (), is_new);
+        assert_eq!(alone.is_ok(), tracked.is_ok(), "{alone:?} {tracked:?}");
+        let (alone, tracked) = (alone?, tracked?);
+        assert_eq!(alone, tracked);
         assert_eq!(tracked.count as u64, nodes);
         Ok(tracked.new.into_iter().map(|object| (object - fixed::GC_HEAD - AT) / 16).collect())
     }
@@ -106,6 +252,26 @@ mod tests {
             let all: Vec<u64> = (1..=nodes).filter(|node| *node != 2).collect();
             assert_eq!(ring(nodes, &[]).unwrap(), all);
         }
+    }
+
+    #[test]
+    fn lists_of_several_generations_come_one_after_the_other() {
+        // 0 and 10 are heads; 20 to 22 are linked to one another and to none of them.
+        let rings: [&[u64]; 3] = [&[0, 1, 2, 3, 4, 5], &[10, 11, 12], &[20, 21, 22]];
+        let mut memory = Fake::new().segment(AT, vec![0; 4096]);
+        for ring in rings {
+            for (at, node) in ring.iter().enumerate() {
+                memory = memory.word(place(*node), place(ring[(at + 1) % ring.len()]));
+                memory = memory.word(place(*node) + 8, place(ring[(at + ring.len() - 1) % ring.len()]));
+            }
+        }
+        let image = memory.image();
+        let amid = || [21, 4, 12, 2].into_iter().map(place);
+        let tracked = lists(&image, &[place(10), place(0)], amid(), |_| (), |_| true).unwrap();
+        let nodes: Vec<u64> = tracked.new.iter().map(|object| (object - fixed::GC_HEAD - AT) / 16).collect();
+        assert_eq!((tracked.count, nodes), (7, vec![11, 12, 1, 2, 3, 4, 5]));
+        assert!(lists(&image, &[0], amid(), |_| (), |_| true).is_err());
+        assert!(lists(&image, &[place(40)], amid(), |_| (), |_| true).is_err(), "no list");
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub use roots::Root;
 use crate::error::Error;
 use crate::python::Python;
 use crate::read::Reader;
-use crate::types::Types;
+use crate::types::{Types, flags};
 use crate::visit::{Frame, Label, Sink};
 use claims::Claims;
 use lowtide_remote::Image;
@@ -34,6 +34,8 @@ use worker::{Shared, Worker};
 const STRETCH: u32 = 512;
 /// Levels smaller than this are not worth a second thread (starting one takes some 50 µs).
 const WORTH_A_THREAD: u32 = 4 * 1024;
+/// Objects that are looked at for places in the collector's lists.
+const AMID: usize = 256;
 /// Objects that several threads visit before what they found is put in order: it waits in memory until then, and a level may
 /// have half of all objects.
 const TOGETHER: u32 = 256 * 1024;
@@ -183,7 +185,14 @@ impl<'a> Walk<'a> {
     /// What only the collector knows: held by something that is not an object, or by nothing but itself.
     fn tracked(&mut self) -> Result<usize, Error> {
         let seen = self.shared.seen;
-        let lists::Tracked { count, new } = lists::tracked(self.python, self.read().image, |object| !seen.has(object))?;
+        let Self { objects, shared, .. } = &*self;
+        // All over what was found, which is all over the lists.
+        let apart = (objects.len() / AMID).max(1);
+        let may_be_tracked = |id: &ObjectId| shared.types.get(objects.kind(*id)).is_some_and(|kind| kind.has(flags::HAVE_GC));
+        let amid = objects.ids().step_by(apart).filter(may_be_tracked).map(|id| objects.address(id));
+        let tracked =
+            lists::tracked(self.python, self.read().image, amid, |soon| seen.prefetch(soon), |object| !seen.has(object))?;
+        let lists::Tracked { count, new } = tracked;
         let split = garbage::split(self.shared, new);
         for object in split.held {
             self.root(object, Root::Native);
