@@ -75,20 +75,19 @@ impl<'p> Autograd<'_, 'p> {
         }
     }
 
-    /// The last assignment to a variable of the function around that nobody passes by on the way here.
+    /// The last assignment to a variable of the function around, or of the file in what is in no function, that nobody passes
+    /// by on the way here. None where another function gives it something, too: that may have been since.
     pub(super) fn last_given(&self, place: Place<'p>, here: Here) -> Option<&Assign<'p>> {
         let Place::Variable(file, owner, _) = place else { return None };
         let model = self.flow.models.of(file);
-        if file != here.file || model.function_of(here.scope) != Some(owner) {
+        let elsewhere = || self.flow.assigned(place).any(|(_, assign)| code_of(model, assign.scope) != owner);
+        if file != here.file || code_of(model, here.scope) != owner || elsewhere() {
             return None;
         }
         let before = self.flow.assigned(place).map(|(_, assign)| assign).filter(|assign| {
             let is_loops = matches!(model.block(assign.block).kind, BlockKind::For(each) if each.range() == assign.range);
             let is_done = if is_loops { assign.target.end() <= here.offset } else { assign.range.end() <= here.offset };
-            model.function_of(assign.scope) == Some(owner)
-                && is_done
-                && !matches!(assign.how, Bound::Augmented(_))
-                && is_passed(model, assign.block, here.block)
+            is_done && !matches!(assign.how, Bound::Augmented(_)) && is_passed(model, assign.block, here.block)
         });
         before.max_by_key(|assign| assign.target.start()).copied()
     }
@@ -131,6 +130,15 @@ impl<'p> Autograd<'_, 'p> {
         if let Some(scope) = scope {
             self.look_part(Here { scope, ..here }, value, wanted.inside(Item::Any), walk, found);
         }
+    }
+}
+
+/// The function, class or file whose statements a scope is a part of.
+fn code_of(model: &Model, scope: ScopeId) -> ScopeId {
+    let each = model.scope(scope);
+    match (each.kind, each.parent) {
+        (ScopeKind::Comprehension(_), Some(around)) => code_of(model, around),
+        _ => scope,
     }
 }
 

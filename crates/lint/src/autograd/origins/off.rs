@@ -72,8 +72,11 @@ pub(crate) fn is_taken_off(value: &Expr, left: usize) -> bool {
 }
 
 /// Whether who comes to a block has been in another one, as far as it matters for tensors: what is done under
-/// `if torch.is_tensor(x):` is done for all of them.
+/// `if torch.is_tensor(x):` is done for all of them. Nobody passes by the body of a `with`.
 pub(crate) fn is_passed(model: &Model, passed: BlockId, block: BlockId) -> bool {
+    if let (BlockKind::With(_), Some(around)) = (model.block(passed).kind, model.block(passed).parent) {
+        return is_passed(model, around, block);
+    }
     is_inside(model, block, passed)
         || matches!(model.block(passed).kind, BlockKind::If(test) if tells_tensors(test) == Some(true))
             && model.block(passed).parent.is_some_and(|around| is_inside(model, block, around))
