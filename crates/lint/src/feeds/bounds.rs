@@ -56,10 +56,7 @@ impl<'p> Bounds<'_, 'p> {
         if op.key.is_some_and(|key| is_one_of_few(self.flow.models.of(op.file), op.scope, key)) {
             return Some(Bound::Keys);
         }
-        self.made_with_a_limit()
-            .or_else(|| self.guarded(op.file, op.scope, op.block))
-            .or_else(|| self.emptied(op))
-            .or_else(|| self.dies())
+        self.made_with_a_limit().or_else(|| self.guarded(op)).or_else(|| self.emptied(op)).or_else(|| self.dies())
     }
 
     /// `deque(maxlen=100)`, `Queue(100)`, `LRUCache(maxsize=100)`.
@@ -80,31 +77,44 @@ impl<'p> Bounds<'_, 'p> {
         made.next().map(|op| Bound::Ceiling(self.site(op.file, op.offset), None))
     }
 
-    /// `if len(xs) < 100:` around it.
-    fn guarded(&self, file: FileId, scope: ScopeId, block: BlockId) -> Option<Bound> {
+    /// `if len(xs) < 100:` around it, or `if self.held < self.room:`, where what is held is counted.
+    fn guarded(&self, added: &Op<'p, Kind>) -> Option<Bound> {
+        let Op { file, scope, .. } = *added;
         let model = self.flow.models.of(file);
-        model.blocks_within(block).find_map(|block| {
+        let is_measure = |expr| self.is_length(file, scope, expr) || self.is_filled_up(added, expr);
+        model.blocks_within(added.block).find_map(|block| {
             let test = match block.kind {
                 BlockKind::If(test) => test,
                 BlockKind::While(each) => &*each.test,
                 _ => return None,
             };
-            self.compares_length(file, scope, test, &[CmpOp::Lt, CmpOp::LtE, CmpOp::NotEq])
+            self.compares(file, scope, test, &[CmpOp::Lt, CmpOp::LtE, CmpOp::NotEq], &is_measure)
                 .then(|| Bound::Ceiling(self.site(file, test.start()), self.number_in(file, scope, test)))
         })
     }
 
-    /// Whether a condition is `len(xs) < n`, alone or with `and`.
-    fn compares_length(&self, file: FileId, scope: ScopeId, test: &'p Expr, ops: &[CmpOp]) -> bool {
+    /// Whether a condition is `len(xs) < n`, alone or with `and`, or so of another measure of the container.
+    fn compares(
+        &self,
+        file: FileId,
+        scope: ScopeId,
+        test: &'p Expr,
+        ops: &[CmpOp],
+        is_measure: &dyn Fn(&'p Expr) -> bool,
+    ) -> bool {
         match test {
             Expr::Compare(each) => {
+                // `self.held + new.nbytes > self.room`
+                let is_measured = |side: &'p Expr| match side {
+                    Expr::BinOp(sum) if sum.op == Operator::Add => is_measure(&sum.left) || is_measure(&sum.right),
+                    side => is_measure(side),
+                };
                 let flipped: Vec<CmpOp> = ops.iter().map(|op| flip(*op)).collect();
-                each.ops.iter().any(|op| ops.contains(op)) && self.is_length(file, scope, &each.left)
-                    || each.ops.iter().any(|op| flipped.contains(op))
-                        && each.comparators.iter().any(|other| self.is_length(file, scope, other))
+                each.ops.iter().any(|op| ops.contains(op)) && is_measured(&each.left)
+                    || each.ops.iter().any(|op| flipped.contains(op)) && each.comparators.iter().any(is_measured)
             }
             Expr::BoolOp(each) if each.op.is_and() => {
-                each.values.iter().any(|value| self.compares_length(file, scope, value, ops))
+                each.values.iter().any(|value| self.compares(file, scope, value, ops, is_measure))
             }
             // `if not xs:` is `len(xs) < 1`.
             Expr::UnaryOp(each) => each.op.is_not() && ops.contains(&CmpOp::Lt) && self.is_alias(file, scope, &each.operand),
@@ -171,7 +181,7 @@ impl<'p> Bounds<'_, 'p> {
 
     /// Whether a method runs when its object is made, and at no other time: `__init__`, and its private helpers that nobody else
     /// calls. Others may be called by those whose source is not here.
-    fn is_for_making(&self, file: FileId, function: ScopeId, depth: usize) -> bool {
+    pub(super) fn is_for_making(&self, file: FileId, function: ScopeId, depth: usize) -> bool {
         let name = self.flow.models.of(file).scope(function).name();
         if matches!(name, "__init__" | "__new__" | "__post_init__" | "__setstate__") || name.contains("after_fork") {
             return true;
@@ -232,7 +242,7 @@ impl<'p> Bounds<'_, 'p> {
                 BlockKind::While(each) => Some(&*each.test),
                 _ => None,
             };
-            if let Some(test) = test.filter(|test| self.is_too_long(loss.file, loss.scope, test)) {
+            if let Some(test) = test.filter(|test| self.is_too_much(loss, added, test)) {
                 found = Some(self.number_in(loss.file, loss.scope, test));
             } else if block.kind.is_conditional() && !is_around(block) {
                 return None;
@@ -241,11 +251,14 @@ impl<'p> Bounds<'_, 'p> {
         found
     }
 
-    /// `len(xs) > n`, alone or with nothing more than `n` itself: `n and len(xs) > n`.
-    fn is_too_long(&self, file: FileId, scope: ScopeId, test: &'p Expr) -> bool {
+    /// `len(xs) > n`, alone or with nothing more than `n` itself: `n and len(xs) > n`; or so of what is counted beside it.
+    fn is_too_much(&self, loss: &Op<'p, Loss>, added: &Op<'p, Kind>, test: &'p Expr) -> bool {
         const OPS: &[CmpOp] = &[CmpOp::Gt, CmpOp::GtE, CmpOp::Eq];
-        let Expr::BoolOp(each) = test else { return self.compares_length(file, scope, test, OPS) };
-        let Some(limit) = each.values.iter().find(|value| self.compares_length(file, scope, value, OPS)) else { return false };
+        let Op { file, scope, .. } = *loss;
+        let is_measure = |expr| self.is_length(file, scope, expr) || self.is_counted(loss, added, expr);
+        let is_more = |test| self.compares(file, scope, test, OPS, &is_measure);
+        let Expr::BoolOp(each) = test else { return is_more(test) };
+        let Some(limit) = each.values.iter().find(|value| is_more(value)) else { return false };
         let source = self.flow.models.of(file).source;
         let sides: Vec<&str> = match limit {
             Expr::Compare(limit) => {
@@ -253,9 +266,10 @@ impl<'p> Bounds<'_, 'p> {
             }
             _ => Vec::new(),
         };
-        let is_limit = |value: &Expr| match value {
+        let is_limit = |value: &'p Expr| match value {
             Expr::Compare(value) => sides.contains(&source.slice(value.left.range())),
-            value => sides.contains(&source.slice(value.range())),
+            // `while self.kept and self.total > self.room:`
+            value => sides.contains(&source.slice(value.range())) || self.is_alias(file, scope, value),
         };
         each.op.is_and() && each.values.iter().all(is_limit)
     }

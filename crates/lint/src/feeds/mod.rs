@@ -9,6 +9,7 @@ mod answer;
 mod bounds;
 mod containers;
 mod context;
+mod counted;
 mod find;
 mod graph;
 mod holder;
