@@ -121,6 +121,8 @@ pub enum Bound {
     Keys,
     /// The key is a position in a data set: it has no more elements than that has samples.
     Samples,
+    /// The key is made of sizes of tensors: it has no more elements than there are different ones.
+    Sizes,
     /// It dies when its function returns.
     Local,
 }

@@ -44,11 +44,15 @@ pub(super) struct Bounds<'f, 'p> {
 }
 
 impl<'p> Bounds<'_, 'p> {
-    /// The same for what is seen to grow in one process, in which what has an entry for each sample is full after an epoch. A rule
-    /// warns of it all the same, where each worker has its own.
+    /// The same for what is seen to grow in one process, in which what has an entry for each sample is full after an epoch, and what has
+    /// one for each size of a batch when all sizes have come. A rule warns of both all the same, where each worker has its own.
     pub fn in_one_process(&self, op: &Op<'p, Kind>) -> Option<Bound> {
-        let by_sample = op.key.is_some_and(|key| is_position(self.flow.models.of(op.file), op.scope, key));
-        if by_sample { Some(Bound::Samples) } else { self.of(op) }
+        let is_position = |key| is_position(self.flow.models.of(op.file), op.scope, key);
+        if op.key.is_some_and(|key| is_position(key) || self.is_sample_number(op.file, op.scope, key)) {
+            return Some(Bound::Samples);
+        }
+        let by_sizes = || op.key.is_some_and(|key| self.is_size(op.file, op.scope, key));
+        self.of(op).filter(Bound::is_firm).or_else(|| by_sizes().then_some(Bound::Sizes)).or_else(|| self.of(op))
     }
 
     /// What bounds the growth by one statement, the firmest first.

@@ -14,6 +14,7 @@ mod find;
 mod graph;
 mod holder;
 mod joined;
+mod keys;
 mod library;
 mod limit;
 mod ops;
