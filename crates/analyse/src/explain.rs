@@ -42,10 +42,10 @@ pub fn host_verdict(run: &Analyser, assessment: &Assessment) -> Verdict {
 }
 
 /// Growth that cannot be more than likely, whatever its shape: file pages may be in it, or other people's memory, or looks
-/// show that it may have an end.
+/// show that it may have an end, or one that may show so is on its way.
 fn weak(run: &Analyser, series: &Series) -> bool {
     let others = run.signal() != Signal::AnonShmem || series.role.is_none() && series.kind == Kind::Shmem;
-    others || looks::may_end(run, series)
+    others || looks::may_end(run, series) || looks::is_awaited(run, series)
 }
 
 /// All findings about memory, the one that matters most first.

@@ -325,6 +325,32 @@ fn a_look_changes_no_verdict() {
 }
 
 #[test]
+fn a_leak_is_claimed_when_the_look_has_come_that_may_show_a_limit() {
+    let verdict = |first_s: f64, seconds: u32, ended: bool| {
+        let mut analyser = Analyser::new();
+        common::start(-100.0).iter().for_each(|event| analyser.push(event));
+        for t in 0..seconds {
+            let t_s = f64::from(t);
+            if t_s == first_s {
+                analyser.push(&Event::Look(look(t_s, 0, None)));
+            }
+            let anon = (100.0 + t_s) * MIB + f64::from(t % 3) * 4096.0;
+            let sample = ProcSample { anon: anon as u64, ..ProcSample::empty(ProcId(0)) };
+            analyser.push(&Event::Tick(Tick { t_s: t_s + 0.1, procs: vec![sample], ..Tick::default() }));
+        }
+        if ended {
+            let (t_s, status) = (f64::from(seconds), ExitStatus::Code(0));
+            analyser.push(&Event::End(RunEnd { t_s, status, reason: String::new(), oom_kills: 0 }));
+        }
+        analyser.report().verdict
+    };
+    assert_eq!(verdict(f64::MAX, 90, false), Verdict::Leak, "nobody looks");
+    assert_eq!(verdict(70.0, 90, false), Verdict::LikelyLeak, "the second look is on its way");
+    assert_eq!(verdict(70.0, 90, true), Verdict::Leak, "it will not come");
+    assert_eq!(verdict(20.0, 90, false), Verdict::Leak, "it has not come");
+}
+
+#[test]
 fn what_its_source_limits_may_still_be_filling_up() {
     let limited = |mib| HolderGrown { bounded: true, why: "it has a limit".into(), ..holder("boxes", mib) };
     let verdict = |holders, native| run(1.0, holders, native).verdict;

@@ -32,6 +32,13 @@ const LATE: f64 = 1.5;
 /// And so much longer, seconds: that it has stopped must show.
 const SHOWS_S: f64 = 30.0;
 
+/// The second look comes at least so long after the first, seconds; so many epochs after it; and so large a part of the time before.
+const APART_S: f64 = 15.0;
+const EPOCHS: f64 = 2.0;
+const PART: f64 = 0.25;
+/// A low tide is waited for, and the look itself takes its time, seconds.
+const COMES_S: f64 = 20.0;
+
 /// Holds back growth that may have an end, for as long as that may still come.
 pub fn hold_back(run: &Analyser, series: &mut [Series]) {
     for series in series.iter_mut().filter(|series| series.judged.grows()) {
@@ -87,6 +94,15 @@ fn limit(run: &Analyser, series: &Series, open: &Open) -> String {
 /// Whether growth cannot be more than likely a leak, since looks show that it may have an end.
 pub fn may_end(run: &Analyser, series: &Series) -> bool {
     open(run, series).is_some()
+}
+
+/// Whether a look that may show so is still to come: a process was looked into once, and its second look tells what grows. It comes some
+/// seconds and epochs after the first, at a low tide; for one that does not come nobody waits for ever.
+pub fn is_awaited(run: &Analyser, series: &Series) -> bool {
+    let Some(first_s) = series.process.and_then(|id| run.looks().alone_s(id)).filter(|_| !run.over()) else { return false };
+    let epoch_s = series.process.and_then(|id| run.marks().of(id)?.epoch_s(f64::NEG_INFINITY, f64::INFINITY));
+    let apart_s = epoch_s.map_or(0.0, |epoch_s| EPOCHS * epoch_s).min(LONGEST_S).max(PART * first_s).max(APART_S);
+    run.last_s() < first_s + apart_s + COMES_S
 }
 
 /// Growth of which nothing rules out that it stops.

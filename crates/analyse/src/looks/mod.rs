@@ -21,7 +21,7 @@ use blame::{apart_from_one_another, own};
 use holders::{name_holder, name_opener};
 
 pub use device::{complete_by_history, complete_on_gpu};
-pub use held_back::{FILLS, UNREACHABLE, hold_back, may_end, who_may_end};
+pub use held_back::{FILLS, UNREACHABLE, hold_back, is_awaited, may_end, who_may_end};
 
 /// The most processes whose looks are kept.
 const MOST: usize = 256;
@@ -138,6 +138,12 @@ impl Looks {
     /// What grew in a process between the two looks that are furthest apart, and when the second of them was, seconds.
     pub(crate) fn grown(&self, process: ProcId) -> Option<(f64, &Grown)> {
         Some((*self.grown_s.get(&process)?, self.by_process.get(&process)?))
+    }
+
+    /// When a process was looked into of which no comparison has come since, seconds.
+    pub(crate) fn alone_s(&self, process: ProcId) -> Option<f64> {
+        let first_s = *self.first_s.get(&process)?;
+        self.grown_s.get(&process).is_none_or(|grown_s| *grown_s < first_s).then_some(first_s)
     }
 
     /// How many looks there were.
