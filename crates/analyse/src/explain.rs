@@ -376,7 +376,7 @@ fn excursions(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
 fn overhead(run: &Analyser, assessment: &Assessment) -> Vec<(&'static str, Finding)> {
     let level = |judged: &Judged| matches!(judged.outcome, Outcome::Flat | Outcome::Stopped | Outcome::TooShort);
     let mut findings = Vec::new();
-    for (role, group) in &run.store().roles {
+    for role in run.store().roles.keys() {
         if matches!(role, Role::Trainer | Role::Launcher | Role::Outside) {
             continue;
         }
@@ -392,11 +392,12 @@ fn overhead(run: &Analyser, assessment: &Assessment) -> Vec<(&'static str, Findi
         if alive.is_empty() || (bytes as f64) < WORTH_A_LINE {
             continue;
         }
-        let text = format!("{} × {}: {}, constant cost", alive.len(), role.label(), Bytes(bytes));
+        let label = format!("{} × {}", alive.len(), role.label());
+        let text = format!("{label}: {}, constant cost", Bytes(bytes));
         let mut finding = Finding::new(Class::Overhead, "ram", text);
         finding.bytes = Some(bytes);
         finding.kind = Some(Kind::Anonymous);
-        finding.process = Some(ProcessRef::of_role(*role, format!("{} × {}", group.most, role.label()), run.host()));
+        finding.process = Some(ProcessRef::of_role(*role, label, run.host()));
         findings.push((role.label(), finding));
     }
     findings

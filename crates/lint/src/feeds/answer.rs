@@ -72,6 +72,8 @@ pub enum Kind {
     Hook,
     /// A cache by decorator: `@lru_cache`.
     Cache,
+    /// What it goes over is kept to go over it again: `itertools.cycle(loader)`.
+    Cycle,
     /// A value that carries its history: `total = total + loss`.
     Accumulated,
     /// The same, where the last value is weighed: `avg = 0.9 * avg + 0.1 * loss`.

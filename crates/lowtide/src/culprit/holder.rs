@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-use lowtide_lint::feeds::{ClassRef, FunctionRef, Grows, Holder, Root, Step};
+use lowtide_lint::feeds::{CYCLE, ClassRef, FunctionRef, Grows, Holder, Root, Step};
 use lowtide_lint::program::is_library;
 use lowtide_pyheap::types::{Kind, Type, flags};
 use lowtide_pyheap::{Census, Function, HolderGrowth, Module, ObjectId, Path, Place, StepName};
@@ -148,6 +148,10 @@ pub fn holder(facts: &Facts, grown: &HolderGrowth) -> Result<Holder, String> {
             None => goes_on(facts, at, before.map(|(id, _)| id), step),
         };
         before = Some((step.id, step.function.as_ref()));
+    }
+    // `for batch in itertools.cycle(loader):` has no name, and its line is known all the same.
+    if around.as_deref() == Some(CYCLE) {
+        at = at.or_else(|| root(facts, &grown.path.root));
     }
     let (root, path) = at.ok_or("nothing that has a name in the source leads to it")?;
     let key = steps.last().and_then(|step| match &step.name {

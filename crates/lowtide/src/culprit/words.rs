@@ -46,6 +46,7 @@ fn adds(statement: &Statement) -> &'static str {
         Kind::Rebuilt => "puts a longer one in its place each time",
         Kind::Hook => "registers one more each time",
         Kind::Cache => "keeps the result of every call with new arguments",
+        Kind::Cycle => "keeps each element of the first round, to give all of them again",
         Kind::Accumulated | Kind::Averaged | Kind::Carried => "keeps the autograd graph of all that it was computed from before",
         Kind::Retained => "keeps the autograd graph on purpose",
         Kind::Zeroed => "keeps gradients allocated, filled with zeros",

@@ -143,6 +143,7 @@ fn kind(kind: Kind) -> &'static str {
         Kind::Handed => "handed",
         Kind::Hook => "hook",
         Kind::Cache => "cache",
+        Kind::Cycle => "cycle",
         Kind::Accumulated => "accumulated",
         Kind::Averaged => "averaged",
         Kind::Carried => "carried",
