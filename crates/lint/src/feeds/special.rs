@@ -3,7 +3,7 @@
 
 use ruff_python_ast::ExprCall;
 
-use super::bounds::site;
+use super::bounds::{Bounds, site};
 use super::find::{Finder, Ranked};
 use super::holder::{ClassRef, FunctionRef, Grows, Holder, Root, Step};
 use super::ops::{Op, name_of};
@@ -38,7 +38,7 @@ fn statement(finder: &Finder, kind: Kind, file: FileId, scope: ScopeId, block: B
 }
 
 /// `@lru_cache(maxsize=None)`: the decorator, and where the function is called.
-fn cached(finder: &Finder, function: &FunctionRef) -> Result<Vec<Ranked>, String> {
+fn cached<'p>(finder: &Finder<'_, 'p>, function: &FunctionRef) -> Result<Vec<Ranked>, String> {
     let (file, scope) = function_ref(finder.flow, function)?;
     let model = finder.flow.models.of(file);
     let here = model.scope(scope);
@@ -54,6 +54,7 @@ fn cached(finder: &Finder, function: &FunctionRef) -> Result<Vec<Ranked>, String
             .filter(|_| finder.flow.models.function(file, call.scope, argument) == Some((file, scope)))?;
         Some((call.call.start(), limit))
     });
+    let bounds = Bounds { flow: finder.flow, ops: &finder.ops, contexts: &finder.contexts, aliases: &[], local_of: None };
     let mut found = Vec::new();
     for (offset, limit) in decorators.chain(wrapped) {
         let mut ranked = statement(finder, Kind::Cache, file, outer, here.block, offset);
@@ -67,7 +68,17 @@ fn cached(finder: &Finder, function: &FunctionRef) -> Result<Vec<Ranked>, String
             .iter()
             .any(|(from, call)| finder.contexts.is_repeated(finder.flow.models.of(*from), *from, call.scope, call.block));
         ranked.statement.via = calls.iter().take(8).map(|(from, call)| site(finder.flow, *from, call.call.start())).collect();
-        ranked.statement.bound = limit.then(|| Bound::Ceiling(site(finder.flow, file, offset), None));
+        // Of a method each object is a key, too.
+        let is_of_sizes = |(from, call): &(FileId, &Call<'p>)| {
+            let values = call.call.arguments.args.iter().chain(call.call.arguments.keywords.iter().map(|keyword| &keyword.value));
+            let mut sizes = values.filter(|value| !value.is_literal_expr()).peekable();
+            sizes.peek().is_some() && sizes.all(|value| bounds.is_size(*from, call.scope, value))
+        };
+        let by_sizes = || !model.scope(outer).is_class() && !calls.is_empty() && calls.iter().all(is_of_sizes);
+        ranked.statement.bound = match limit {
+            true => Some(Bound::Ceiling(site(finder.flow, file, offset), None)),
+            false => by_sizes().then_some(Bound::Sizes),
+        };
         found.push(ranked);
     }
     Ok(found)

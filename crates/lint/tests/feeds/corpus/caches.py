@@ -4,6 +4,8 @@
 #? wrapped: lru:train.py:slow = dict
 #? hand: instance:train.py:Store .cache = dict
 #? memo: module:train.py _memo = dict
+#? table: lru:train.py:table = dict
+#? mixed: lru:train.py:mixed = dict
 import functools
 from functools import cache, lru_cache
 
@@ -49,6 +51,20 @@ def memoized(x):
     if x in _memo:
         return _memo[x]
     return _memo.setdefault(x, slow(x))  # <- memo
+
+
+@cache  # <- table bounded
+def table(length, kind):
+    return [length] * 10
+
+
+@cache  # <- mixed
+def mixed(length):
+    return [length] * 10
+
+
+def forward(x, step):
+    return table(x.shape[1], "sin"), table(x.size(0), kind="cos"), mixed(x.shape[1]), mixed(step)
 
 
 model, store = Model(), Store()
