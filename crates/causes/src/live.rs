@@ -135,7 +135,9 @@ impl Live {
     /// Whether a container gets more elements: by its statement, else by what it is.
     pub(crate) fn adds_to_container(&self) -> bool {
         match self.statement {
-            Some(kind) => matches!(kind, Kind::Add | Kind::Extend | Kind::Item | Kind::Rebuilt | Kind::Handed | Kind::Cycle),
+            Some(kind) => {
+                matches!(kind, Kind::Add | Kind::Extend | Kind::Item | Kind::Rebuilt | Kind::Handed | Kind::Cycle | Kind::Split)
+            }
             None => self.container.is_some(),
         }
     }

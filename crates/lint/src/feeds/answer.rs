@@ -74,6 +74,8 @@ pub enum Kind {
     Cache,
     /// What it goes over is kept to go over it again: `itertools.cycle(loader)`.
     Cycle,
+    /// What one of several iterators over the same has not come to is kept for it: `itertools.tee(stream)`.
+    Split,
     /// A value that carries its history: `total = total + loss`.
     Accumulated,
     /// The same, where the last value is weighed: `avg = 0.9 * avg + 0.1 * loss`.

@@ -29,7 +29,7 @@ pub(crate) use bounds::site;
 pub use containers::{Addition, Containers, innermost_loop, is_inside};
 pub use holder::{ClassRef, FunctionRef, Grows, Holder, Root, Step};
 pub(crate) use joined::Old;
-pub use special::{CYCLE, cache_limit};
+pub use special::{CYCLE, TEE, cache_limit};
 
 use crate::flow::Flow;
 use crate::program::{Files, Models, Program};

@@ -26,7 +26,8 @@ pub(super) fn find(finder: &Finder, holder: &Holder) -> Option<Result<Vec<Ranked
         (Root::Class(ClassRef { module, .. }) | Root::Module { name: module, .. }, _) if module.ends_with(PYPLOTS) => {
             Some(Ok(figures(finder)))
         }
-        (_, Grows::Container { kind, .. }) if kind == CYCLE => Some(Ok(cycles(finder, holder))),
+        (_, Grows::Container { kind, .. }) if kind == CYCLE => Some(Ok(kept_to_give(finder, holder, CYCLE, Kind::Cycle))),
+        (_, Grows::Container { kind, .. }) if kind == TEE => Some(Ok(kept_to_give(finder, holder, "itertools.tee", Kind::Split))),
         _ => hooks(finder, holder).or_else(|| parameters(finder, holder)).map(Ok),
     }
 }
@@ -114,23 +115,25 @@ fn argument<'e>(call: &'e ExprCall, name: &str) -> Option<&'e Expr> {
 
 /// What goes over something again and again, and keeps it for that.
 pub const CYCLE: &str = "itertools.cycle";
+/// One of several iterators over the same, as `itertools.tee` makes them.
+pub const TEE: &str = "itertools._tee";
 
-/// The call that makes a cycle: one that the holder's name is given, else the only one of the program.
-fn cycles(finder: &Finder, holder: &Holder) -> Vec<Ranked> {
+/// The call that makes what keeps elements to give them later: one that the holder's name is given, else the only one of the program.
+fn kept_to_give(finder: &Finder, holder: &Holder, function: &str, kind: Kind) -> Vec<Ranked> {
     let seeds = Target::of(finder.flow, holder).map(|target| target.seeds).unwrap_or_default();
     let aliases = finder.flow.aliases(&seeds, true);
     let given: Vec<&Expr> =
         aliases.iter().flat_map(|alias| super::bounds::at(&finder.ops.assigned, alias.at)).map(|op| op.what).collect();
     let mut all = Vec::new();
     for (file, model) in finder.flow.models.iter().filter(|(file, _)| super::find::is_users(finder.flow, *file)) {
-        let makes = |call: &&Call| model.full_name(call.scope, &call.call.func).is_some_and(|name| name == CYCLE);
+        let makes = |call: &&Call| model.full_name(call.scope, &call.call.func).is_some_and(|name| name == function);
         all.extend(model.calls.iter().filter(makes).map(|call| (file, call)));
     }
     let is_given = |call: &Call| given.iter().any(|value| matches!(value, Expr::Call(value) if std::ptr::eq(value, call.call)));
     let own: Vec<_> = all.iter().filter(|(_, call)| is_given(call)).copied().collect();
     let chosen = if own.is_empty() && all.len() == 1 { all } else { own };
     let made = chosen.into_iter().map(|(file, call)| {
-        let mut ranked = statement(finder, Kind::Cycle, file, call.scope, call.block, call.call.start());
+        let mut ranked = statement(finder, kind, file, call.scope, call.block, call.call.start());
         // It is made once, and gets more whenever it is asked for the next element.
         ranked.statement.repeated = true;
         ranked

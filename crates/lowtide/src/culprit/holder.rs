@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-use lowtide_lint::feeds::{CYCLE, ClassRef, FunctionRef, Grows, Holder, Root, Step};
+use lowtide_lint::feeds::{CYCLE, ClassRef, FunctionRef, Grows, Holder, Root, Step, TEE};
 use lowtide_lint::program::is_library;
 use lowtide_pyheap::types::{Kind, Type, flags};
 use lowtide_pyheap::{Census, Function, HolderGrowth, Module, ObjectId, Path, Place, StepName};
@@ -150,7 +150,7 @@ pub fn holder(facts: &Facts, grown: &HolderGrowth) -> Result<Holder, String> {
         before = Some((step.id, step.function.as_ref()));
     }
     // `for batch in itertools.cycle(loader):` has no name, and its line is known all the same.
-    if around.as_deref() == Some(CYCLE) {
+    if around.as_deref().is_some_and(|kind| [CYCLE, TEE].contains(&kind)) {
         at = at.or_else(|| root(facts, &grown.path.root));
     }
     let (root, path) = at.ok_or("nothing that has a name in the source leads to it")?;
@@ -164,8 +164,12 @@ pub fn holder(facts: &Facts, grown: &HolderGrowth) -> Result<Holder, String> {
 }
 
 /// The way without what an object keeps inside of it that no program names, and then that object's type: the list in an
-/// `io.StringIO`, the dict in a `ModuleList`. Whoever adds to the object adds to that.
+/// `io.StringIO`, the dict in a `ModuleList`, the chain of what an iterator of `itertools.tee` has not given yet. Whoever adds to the
+/// object adds to that.
 fn without_insides<'p>(facts: &Facts, steps: &'p [lowtide_pyheap::Step]) -> (&'p [lowtide_pyheap::Step], Option<String>) {
+    if let Some(at) = steps.iter().position(|step| step.kind == TEE) {
+        return (steps.get(..=at).unwrap_or(steps), Some(TEE.to_owned()));
+    }
     let [before @ .., last] = steps else { return (steps, None) };
     let outer = before.last().filter(|outer| {
         let Some(class) = facts.census.kind(outer.id) else { return false };

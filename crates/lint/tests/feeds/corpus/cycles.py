@@ -1,5 +1,6 @@
 #? named: instance:train.py:Trainer .batches = itertools.cycle
 #? other: frame:train.py:evaluate pairs = itertools.cycle
+#? split: frame:train.py:evaluate later = itertools._tee
 #? plain: instance:train.py:Trainer .seen = list
 import itertools
 from itertools import cycle
@@ -17,8 +18,10 @@ class Trainer:
 
 def evaluate(loader):
     pairs = itertools.cycle(zip(loader, loader))  # <- other
+    now, later = itertools.tee(loader)  # <- split
     for _ in range(10):
-        next(pairs)
+        next(pairs), next(now)
+    return later
 
 
 trainer = Trainer(range(10))

@@ -144,6 +144,7 @@ fn kind(kind: Kind) -> &'static str {
         Kind::Hook => "hook",
         Kind::Cache => "cache",
         Kind::Cycle => "cycle",
+        Kind::Split => "split",
         Kind::Accumulated => "accumulated",
         Kind::Averaged => "averaged",
         Kind::Carried => "carried",

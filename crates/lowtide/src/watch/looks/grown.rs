@@ -12,10 +12,10 @@ use lowtide_pyheap::torch::{self, Storage, Tensor, Torch, dtype};
 use lowtide_pyheap::types::Kind as TypeKind;
 use lowtide_pyheap::visit::Ndarray;
 use lowtide_pyheap::{
-    Also, Beyond, Budget, Census, Growth, HolderGrowth, Lengths, ObjectId, Ownership, Parent, Part, Path, Place, Root, StepName,
-    Summary,
+    Also, Beyond, Budget, Census, Growth, HolderGrowth, Lengths, ObjectId, Ownership, Parent, Part, Place, Root, Summary,
 };
 
+use super::named::name;
 use crate::culprit::{self, Culprit, Seen, Sources, Standing, culprits, words};
 
 /// Objects that are less than this share of what a holder has more are not worth a line.
@@ -242,34 +242,6 @@ fn is_unnamed(growth: &HolderGrowth) -> bool {
 
 fn unnamed(growth: &HolderGrowth) -> String {
     format!("{} objects that only native code refers to", growth.kind.rsplit('.').next().unwrap_or(&growth.kind))
-}
-
-/// As its author would write it: `trainer.history`, `cache["x"]`; with its module where that is not the program itself.
-pub(super) fn name(path: &Path) -> String {
-    let mut text = match &path.root {
-        Place::Module { name, .. } if name != "__main__" => name.clone(),
-        Place::Module { .. } | Place::Frame { .. } => String::new(),
-        other if path.steps.is_empty() => other.to_string(),
-        other => format!("{other}:"),
-    };
-    for (index, step) in path.steps.iter().enumerate() {
-        let separated = |name: &str| if text.is_empty() { name.to_owned() } else { format!(".{name}") };
-        let next = match &step.name {
-            // In a method its author calls it by the class.
-            StepName::Variable(name) if index == 0 && matches!(name.as_str(), "self" | "cls") => {
-                step.kind.rsplit('.').next().unwrap_or(name).to_owned()
-            }
-            StepName::Variable(name) | StepName::Attribute(name) => separated(name),
-            StepName::Key(key) => format!("[{key}]"),
-            StepName::Index(index) => format!("[{index}]"),
-            StepName::Item => "[...]".to_owned(),
-            StepName::Closure(name) => format!(" (closure's {name})"),
-            StepName::Default(name) => format!(" (default of {name})"),
-            StepName::Inner(name) => separated(name),
-        };
-        text.push_str(&next);
-    }
-    text
 }
 
 /// What was added to a holder, and how many bytes of it are not in the process's own memory.

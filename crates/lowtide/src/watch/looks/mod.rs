@@ -6,6 +6,7 @@
 //! Whatever fails becomes a note, and nothing more.
 
 mod grown;
+mod named;
 mod peaks;
 mod plan;
 mod take;

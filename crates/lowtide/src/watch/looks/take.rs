@@ -11,7 +11,8 @@ use lowtide_pyheap::torch::{Error as TorchError, find};
 use lowtide_pyheap::{Budget, Census, Error, Part, Python, Untouched, budget};
 use lowtide_remote::{Copied, Image, Process, hurried};
 
-use super::grown::{Before, Now, grown, name};
+use super::grown::{Before, Now, grown};
+use super::named::name;
 use super::plan::SHARE;
 use crate::culprit::Sources;
 use crate::layouts;
