@@ -9,7 +9,7 @@ use super::positions::is_position;
 use super::{Bound, Kind, Site};
 use crate::ask::last_name;
 use crate::flow::{Alias, At, Flow, Place};
-use crate::model::{Assign, Block, BlockId, BlockKind, Bound as Way, Call, Expr, Model, Ranged, ScopeId, TextSize};
+use crate::model::{Assign, BlockId, BlockKind, Bound as Way, Call, Expr, Model, Ranged, ScopeId, TextSize};
 use crate::program::FileId;
 
 /// Calls that are followed from what empties a container up to what makes its object.
@@ -98,7 +98,7 @@ impl<'p> Bounds<'_, 'p> {
     }
 
     /// Whether a condition is `len(xs) < n`, alone or with `and`, or so of another measure of the container.
-    fn compares(
+    pub(super) fn compares(
         &self,
         file: FileId,
         scope: ScopeId,
@@ -141,7 +141,7 @@ impl<'p> Bounds<'_, 'p> {
         }
     }
 
-    fn is_alias(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> bool {
+    pub(super) fn is_alias(&self, file: FileId, scope: ScopeId, expr: &'p Expr) -> bool {
         let places = self.flow.places(file, scope, expr);
         self.aliases.iter().any(|alias| places.contains(&alias.at))
     }
@@ -230,52 +230,6 @@ impl<'p> Bounds<'_, 'p> {
             let around = op.at.depth < wanted.depth && op.what == Loss::All && !lies_elsewhere;
             op.at.depth == wanted.depth || around
         })
-    }
-
-    /// Whether elements are taken out as soon as there are too many: under a comparison with the length, and under no other
-    /// condition that what adds is not under as well. The number, where the source tells it.
-    #[allow(clippy::option_option)]
-    fn ceiling(&self, loss: &Op<'p, Loss>, added: &Op<'p, Kind>) -> Option<Option<u64>> {
-        let model = self.flow.models.of(loss.file);
-        let is_around =
-            |block: &Block| loss.file == added.file && model.blocks_within(added.block).any(|other| std::ptr::eq(other, block));
-        let mut found = None;
-        for block in model.blocks_within(loss.block) {
-            let test = match block.kind {
-                BlockKind::If(test) => Some(test),
-                BlockKind::While(each) => Some(&*each.test),
-                _ => None,
-            };
-            if let Some(test) = test.filter(|test| self.is_too_much(loss, added, test)) {
-                found = Some(self.number_in(loss.file, loss.scope, test));
-            } else if block.kind.is_conditional() && !is_around(block) {
-                return None;
-            }
-        }
-        found
-    }
-
-    /// `len(xs) > n`, alone or with nothing more than `n` itself: `n and len(xs) > n`; or so of what is counted beside it.
-    fn is_too_much(&self, loss: &Op<'p, Loss>, added: &Op<'p, Kind>, test: &'p Expr) -> bool {
-        const OPS: &[CmpOp] = &[CmpOp::Gt, CmpOp::GtE, CmpOp::Eq];
-        let Op { file, scope, .. } = *loss;
-        let is_measure = |expr| self.is_length(file, scope, expr) || self.is_counted(loss, added, expr);
-        let is_more = |test| self.compares(file, scope, test, OPS, &is_measure);
-        let Expr::BoolOp(each) = test else { return is_more(test) };
-        let Some(limit) = each.values.iter().find(|value| is_more(value)) else { return false };
-        let source = self.flow.models.of(file).source;
-        let sides: Vec<&str> = match limit {
-            Expr::Compare(limit) => {
-                std::iter::once(&*limit.left).chain(&*limit.comparators).map(|side| source.slice(side.range())).collect()
-            }
-            _ => Vec::new(),
-        };
-        let is_limit = |value: &'p Expr| match value {
-            Expr::Compare(value) => sides.contains(&source.slice(value.left.range())),
-            // `while self.kept and self.total > self.room:`
-            value => sides.contains(&source.slice(value.range())) || self.is_alias(file, scope, value),
-        };
-        each.op.is_and() && each.values.iter().all(is_limit)
     }
 
     /// A local of a function that is called again and again, kept nowhere else.

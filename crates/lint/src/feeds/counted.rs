@@ -5,7 +5,7 @@ use ruff_python_ast::Operator;
 
 use super::Kind;
 use super::bounds::{Bounds, at};
-use super::ops::{Loss, Op};
+use super::ops::{Loss, Op, name_of};
 use crate::flow::Place;
 use crate::model::{Bound as Way, Expr, ScopeId};
 use crate::program::FileId;
@@ -13,11 +13,57 @@ use crate::program::FileId;
 impl<'p> Bounds<'_, 'p> {
     /// Whether a number gets larger with what is added, and smaller with what is taken out:
     /// `while self.total > self.room: self.total -= len(self.episodes.popleft())`.
-    pub(super) fn is_counted(&self, loss: &Op<'p, Loss>, added: &Op<'p, Kind>, number: &'p Expr) -> bool {
-        self.numbers(loss.file, loss.scope, number).into_iter().any(|number| {
+    pub(super) fn is_counted(
+        &self,
+        file: FileId,
+        scope: ScopeId,
+        (loss, added): (&Op<'p, Loss>, &Op<'p, Kind>),
+        number: &'p Expr,
+    ) -> bool {
+        self.numbers(file, scope, number).into_iter().any(|number| {
             self.changes(number, Operator::Add, added.file, added.scope)
                 && self.changes(number, Operator::Sub, loss.file, loss.scope)
         })
+    }
+
+    /// `len(self.order)` of what gets an element and loses one where the container does: both have as many.
+    pub(super) fn is_length_of_pair(
+        &self,
+        file: FileId,
+        scope: ScopeId,
+        (loss, added): (&Op<'p, Loss>, &Op<'p, Kind>),
+        length: &'p Expr,
+    ) -> bool {
+        let Expr::Call(call) = length else { return false };
+        let (Some("len"), [of]) = (name_of(call), &*call.arguments.args) else { return false };
+        let same = |one: (FileId, ScopeId), other: (FileId, ScopeId)| {
+            let function = |(file, scope)| self.flow.models.of(file).function_of(scope);
+            one.0 == other.0 && function(one) == function(other)
+        };
+        let places = self.flow.places(file, scope, of);
+        places.iter().any(|place| {
+            let gets = |op: &Op<'p, Kind>| same((op.file, op.scope), (added.file, added.scope));
+            let loses = |op: &Op<'p, Loss>| op.what == Loss::Some && same((op.file, op.scope), (loss.file, loss.scope));
+            at(&self.ops.adds, *place).any(gets) && at(&self.ops.losses, *place).any(loses)
+        })
+    }
+
+    /// `sum(len(part) for part in self.parts)`: of all that it has.
+    pub(super) fn is_sum(&self, file: FileId, scope: ScopeId, sum: &'p Expr) -> bool {
+        let Expr::Call(call) = sum else { return false };
+        let (Some("sum"), Some(of)) = (name_of(call), call.arguments.args.first()) else { return false };
+        let values = match of {
+            Expr::Generator(each) => each.generators.first().map(|each| &each.iter),
+            Expr::ListComp(each) => each.generators.first().map(|each| &each.iter),
+            // `map(len, parts)`
+            Expr::Call(map) if name_of(map) == Some("map") => map.arguments.args.get(1),
+            of => Some(of),
+        };
+        let values = match values {
+            Some(Expr::Call(call)) => crate::ask::receiver(call).filter(|_| matches!(name_of(call), Some("values" | "items"))),
+            values => values,
+        };
+        values.is_some_and(|values| self.is_alias(file, scope, values))
     }
 
     /// Whether a number gets larger with what is added, and never begins anew while the container does not:

@@ -7,6 +7,7 @@
 
 mod answer;
 mod bounds;
+mod ceiling;
 mod containers;
 mod context;
 mod counted;
