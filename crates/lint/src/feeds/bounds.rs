@@ -5,7 +5,6 @@ use ruff_python_ast::{CmpOp, Operator};
 use super::context::Contexts;
 use super::limit::limit;
 use super::ops::{Loss, Op, Ops, name_of};
-use super::positions::is_position;
 use super::{Bound, Kind, Site};
 use crate::ask::last_name;
 use crate::flow::{Alias, At, Flow, Place};
@@ -47,8 +46,7 @@ impl<'p> Bounds<'_, 'p> {
     /// The same for what is seen to grow in one process, in which what has an entry for each sample is full after an epoch, and what has
     /// one for each size of a batch when all sizes have come. A rule warns of both all the same, where each worker has its own.
     pub fn in_one_process(&self, op: &Op<'p, Kind>) -> Option<Bound> {
-        let is_position = |key| is_position(self.flow.models.of(op.file), op.scope, key);
-        if op.key.is_some_and(|key| is_position(key) || self.is_sample_number(op.file, op.scope, key)) {
+        if op.key.is_some_and(|key| self.is_sample_number(op.file, op.scope, key)) {
             return Some(Bound::Samples);
         }
         let by_sizes = || op.key.is_some_and(|key| self.is_size(op.file, op.scope, key));

@@ -7,7 +7,7 @@ use ruff_python_ast::Operator;
 
 use super::bounds::Bounds;
 use super::ops::name_of;
-use super::positions::is_sample;
+use super::positions::{is_position, is_sample};
 use crate::flow::Place;
 use crate::model::{Assign, BindingKind, Bound as Way, Call, Expr, Item, ScopeId};
 use crate::program::FileId;
@@ -94,7 +94,8 @@ impl<'p> Bounds<'_, 'p> {
         places.iter().any(|at| super::bounds::at(&self.ops.adds, *at).next().is_some())
     }
 
-    /// Whether a key is the number of a sample that a data set gives with it, as it comes from a loader.
+    /// Whether a key is the number of a sample, or what a data set has at that number: it comes from what `__getitem__` is asked for, or
+    /// from what a loader gives with each sample.
     pub(super) fn is_sample_number(&self, file: FileId, scope: ScopeId, key: &'p Expr) -> bool {
         self.numbers_samples(Written { file, scope, expr: key }, None, STEPS)
     }
@@ -102,6 +103,9 @@ impl<'p> Bounds<'_, 'p> {
     /// Whether an expression, or an item of it, has such numbers.
     fn numbers_samples(&self, at: Written<'p>, item: Option<Item<'p>>, steps: usize) -> bool {
         let Some(steps) = steps.checked_sub(1) else { return false };
+        if item.is_none() && is_position(self.flow.models.of(at.file), at.scope, at.expr) {
+            return true;
+        }
         let of = |expr: &'p Expr| self.numbers_samples(at.with(expr), item, steps);
         match at.expr {
             Expr::Name(_) => {

@@ -70,15 +70,20 @@ fn cached<'p>(finder: &Finder<'_, 'p>, function: &FunctionRef) -> Result<Vec<Ran
             .any(|(from, call)| finder.contexts.is_repeated(finder.flow.models.of(*from), *from, call.scope, call.block));
         ranked.statement.via = calls.iter().take(8).map(|(from, call)| site(finder.flow, *from, call.call.start())).collect();
         // Of a method each object is a key, too.
-        let is_of_sizes = |(from, call): &(FileId, &Call<'p>)| {
-            let values = call.call.arguments.args.iter().chain(call.call.arguments.keywords.iter().map(|keyword| &keyword.value));
-            let mut sizes = values.filter(|value| !value.is_literal_expr()).peekable();
-            sizes.peek().is_some() && sizes.all(|value| bounds.is_size(*from, call.scope, value))
+        let are_all = |is_one: &dyn Fn(FileId, ScopeId, &'p Expr) -> bool| {
+            let given = |(from, call): &(FileId, &Call<'p>)| {
+                let arguments = &call.call.arguments;
+                let values = arguments.args.iter().chain(arguments.keywords.iter().map(|keyword| &keyword.value));
+                let mut values = values.filter(|value| !value.is_literal_expr()).peekable();
+                values.peek().is_some() && values.all(|value| is_one(*from, call.scope, value))
+            };
+            !model.scope(outer).is_class() && !calls.is_empty() && calls.iter().all(given)
         };
-        let by_sizes = || !model.scope(outer).is_class() && !calls.is_empty() && calls.iter().all(is_of_sizes);
         ranked.statement.bound = match limit {
             true => Some(Bound::Ceiling(site(finder.flow, file, offset), None)),
-            false => by_sizes().then_some(Bound::Sizes),
+            false if are_all(&|file, scope, value| bounds.is_size(file, scope, value)) => Some(Bound::Sizes),
+            false if are_all(&|file, scope, value| bounds.is_sample_number(file, scope, value)) => Some(Bound::Samples),
+            false => None,
         };
         found.push(ranked);
     }
