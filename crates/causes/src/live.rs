@@ -136,7 +136,7 @@ impl Live {
     pub(crate) fn adds_to_container(&self) -> bool {
         match self.statement {
             Some(kind) => {
-                matches!(kind, Kind::Add | Kind::Extend | Kind::Item | Kind::Rebuilt | Kind::Handed | Kind::Cycle | Kind::Split)
+                matches!(kind, Kind::Add | Kind::Extend | Kind::Item | Kind::Rebuilt | Kind::Handed)
             }
             None => self.container.is_some(),
         }

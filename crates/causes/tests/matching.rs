@@ -42,6 +42,8 @@ fn the_cause_that_fits_best_comes_first() {
         ("LT207", Live { objects: objects(&["traceback", "frame"]), ..kept() }),
         ("LT208", Live { class: Some(Class::Spikes), phase: Some(Phase::Validation), ..Live::default() }),
         ("LT301", Live { kind: Memory::Objects, objects: objects(&["dict", "str"]), ..kept() }),
+        ("LT301", Live { statement: Some(Kind::Cycle), ..kept() }),
+        ("LT301", Live { statement: Some(Kind::Split), kind: Memory::Objects, objects: objects(&["numpy.ndarray"]), ..kept() }),
         ("LT302", Live { kind: Memory::Objects, statement: Some(Kind::Call), ..Live::default() }),
         ("LT304", Live { statement: Some(Kind::Hook), ..Live::default() }),
         ("LT305", Live { kind: Memory::Objects, objects: objects(&["function", "cell"]), ..kept() }),

@@ -34,7 +34,8 @@ self.trace.append(record)"#,
 
 /// How well what was seen in a run fits, of 100.
 fn signature(live: &Live) -> Option<u8> {
-    (live.adds_to_container() || live.statement == Some(Kind::Call) && live.container.is_some()).then_some(40)
+    let keeps_to_give = matches!(live.statement, Some(Kind::Cycle | Kind::Split));
+    (keeps_to_give || live.adds_to_container() || live.statement == Some(Kind::Call) && live.container.is_some()).then_some(40)
 }
 
 /// Something is put somewhere for good that no other rule is about. How large it is the source does not tell: a hint. And data that

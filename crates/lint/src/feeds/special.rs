@@ -28,7 +28,7 @@ pub(super) fn find(finder: &Finder, holder: &Holder) -> Option<Result<Vec<Ranked
         }
         (_, Grows::Container { kind, .. }) if kind == CYCLE => Some(Ok(kept_to_give(finder, holder, CYCLE, Kind::Cycle))),
         (_, Grows::Container { kind, .. }) if kind == TEE => Some(Ok(kept_to_give(finder, holder, "itertools.tee", Kind::Split))),
-        _ => hooks(finder, holder).or_else(|| parameters(finder, holder)).map(Ok),
+        _ => hooks(finder, holder).or_else(|| parameters(finder, holder)).or_else(|| managed(finder, holder)).map(Ok),
     }
 }
 
@@ -248,6 +248,38 @@ fn parameters(finder: &Finder, holder: &Holder) -> Option<Vec<Ranked>> {
             }
         }
     }
+    (!found.is_empty()).then_some(found)
+}
+
+/// Where the server of a `multiprocessing.Manager` keeps what it was asked to make.
+const SERVED: &str = "id_to_obj";
+/// What it is asked for.
+const MANAGED: &[&str] = &["Namespace", "Queue", "deque", "dict", "list", "set"];
+
+/// What a manager's process keeps is filled by the program, through the proxies that `manager.dict()` gives.
+fn managed<'p>(finder: &Finder<'_, 'p>, holder: &Holder) -> Option<Vec<Ranked>> {
+    holder.path.iter().find(|step| matches!(step, Step::Attribute { name, .. } if name == SERVED))?;
+    let flow = finder.flow;
+    let is_manager = |file: FileId, scope: ScopeId, expr: &'p Expr| {
+        let places = flow.places(file, scope, expr);
+        let mut given = places.iter().filter(|at| at.depth == 0).flat_map(|at| flow.assigned(at.place));
+        given.any(
+            |(_, assign)| matches!(assign.value, Expr::Call(call) if name_of(call).is_some_and(|name| name.ends_with("Manager"))),
+        )
+    };
+    let mut seeds = Places::new();
+    for (file, model) in flow.models.iter().filter(|(file, _)| super::find::is_users(flow, *file)) {
+        for assign in &model.assigns {
+            let Expr::Call(call) = assign.value else { continue };
+            let Expr::Attribute(made) = &*call.func else { continue };
+            if MANAGED.contains(&made.attr.as_str()) && is_manager(file, assign.scope, &made.value) {
+                seeds.extend(flow.places(file, assign.scope, assign.target));
+            }
+        }
+    }
+    let aliases = flow.aliases(&seeds, true);
+    let bounds = Bounds { flow, ops: &finder.ops, contexts: &finder.contexts, aliases: &aliases, local_of: None };
+    let found = finder.adding(holder, &aliases, Certainty::Traced, &bounds);
     (!found.is_empty()).then_some(found)
 }
 

@@ -46,7 +46,9 @@ fn adds(statement: &Statement) -> &'static str {
         Kind::Rebuilt => "puts a longer one in its place each time",
         Kind::Hook => "registers one more each time",
         Kind::Cache => "keeps the result of every call with new arguments",
-        Kind::Cycle => "keeps each element of the first round, to give all of them again",
+        Kind::Cycle => {
+            "keeps each element of the first round, to give all of them again (`while True: yield from loader` keeps none)"
+        }
         Kind::Split => "keeps what one of its iterators has given and another one has not yet",
         Kind::Accumulated | Kind::Averaged | Kind::Carried => "keeps the autograd graph of all that it was computed from before",
         Kind::Retained => "keeps the autograd graph on purpose",
