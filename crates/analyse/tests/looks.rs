@@ -502,40 +502,50 @@ fn native_memory_has_no_holder() {
     assert!(finding.evidence.iter().any(|line| line.contains("native heap by 19 MiB")), "{:?}", finding.evidence);
 }
 
+/// What is said of 20 MiB of which so many are free, by this name, and so many held; `alive`: marks tell of so many MiB a second that live
+/// in the heap.
+fn with_holes(name: &str, free: f64, alive: Option<f64>, held: f64) -> Report {
+    between(name, free, alive, holder("boxes", held))
+}
+
+/// The same with this holder.
+fn between(name: &str, free: f64, alive: Option<f64>, held: HolderGrown) -> Report {
+    let part = |name: &str, sort, mib: f64| PartGrown { name: name.into(), sort, bytes: (mib * MIB) as i64 };
+    let parts = vec![part(name, Sort::Holes, free), part("native heap", Sort::Native, 20.0 - free)];
+    let grown = Grown { seconds: APART_S, total: (20.0 * MIB) as i64, parts, holders: vec![held] };
+    let mut events: Vec<Event> = vec![Event::Look(look(40.0, 0, None)), Event::Look(look(60.0, 0, Some(grown)))];
+    let facts = |t: u32, rate: f64| InnerFacts {
+        heap_used: Some(((50.0 + rate * f64::from(t)) * MIB) as u64),
+        heap_free: Some(9 << 20),
+        ..InnerFacts::default()
+    };
+    let mark = |t: u32, rate| Mark {
+        t_s: f64::from(t),
+        id: ProcId(0),
+        what: MarkKind::Step,
+        steps: u64::from(t) + 1,
+        facts: Some(facts(t, rate)),
+    };
+    events.extend((0..90).filter_map(|t| Some(Event::Mark(mark(t, alive?)))));
+    let mut analyser = Analyser::new();
+    common::start(-100.0).iter().for_each(|event| analyser.push(event));
+    for t in 0..90 {
+        let now = |event: &&Event| match event {
+            Event::Look(look) => look.t_s as u32 == t,
+            Event::Mark(mark) => mark.t_s as u32 == t,
+            _ => false,
+        };
+        events.iter().filter(now).for_each(|event| analyser.push(event));
+        let sample = ProcSample { anon: (100 + u64::from(t)) << 20, ..ProcSample::empty(ProcId(0)) };
+        analyser.push(&Event::Tick(Tick { t_s: f64::from(t) + 0.1, procs: vec![sample], ..Tick::default() }));
+    }
+    analyser.report()
+}
+
 #[test]
 fn what_the_allocator_keeps_is_known_by_looks_alone() {
-    // Of 20 MiB so many are free, by this name; `alive`: marks tell of so many MiB a second that live in the heap.
     let grown = |name: &str, free: f64, alive: Option<f64>| {
-        let part = |name: &str, sort, mib: f64| PartGrown { name: name.into(), sort, bytes: (mib * MIB) as i64 };
-        let parts = vec![part(name, Sort::Holes, free), part("native heap", Sort::Native, 20.0 - free)];
-        let grown = Grown { seconds: APART_S, total: (20.0 * MIB) as i64, parts, holders: vec![holder("boxes", 0.5)] };
-        let mut events: Vec<Event> = vec![Event::Look(look(40.0, 0, None)), Event::Look(look(60.0, 0, Some(grown)))];
-        let facts = |t: u32, rate: f64| InnerFacts {
-            heap_used: Some(((50.0 + rate * f64::from(t)) * MIB) as u64),
-            heap_free: Some(9 << 20),
-            ..InnerFacts::default()
-        };
-        let mark = |t: u32, rate| Mark {
-            t_s: f64::from(t),
-            id: ProcId(0),
-            what: MarkKind::Step,
-            steps: u64::from(t) + 1,
-            facts: Some(facts(t, rate)),
-        };
-        events.extend((0..90).filter_map(|t| Some(Event::Mark(mark(t, alive?)))));
-        let mut analyser = Analyser::new();
-        common::start(-100.0).iter().for_each(|event| analyser.push(event));
-        for t in 0..90 {
-            let now = |event: &&Event| match event {
-                Event::Look(look) => look.t_s as u32 == t,
-                Event::Mark(mark) => mark.t_s as u32 == t,
-                _ => false,
-            };
-            events.iter().filter(now).for_each(|event| analyser.push(event));
-            let sample = ProcSample { anon: (100 + u64::from(t)) << 20, ..ProcSample::empty(ProcId(0)) };
-            analyser.push(&Event::Tick(Tick { t_s: f64::from(t) + 0.1, procs: vec![sample], ..Tick::default() }));
-        }
-        let report = analyser.report();
+        let report = with_holes(name, free, alive, 0.5);
         let action = report.hypotheses.first().map(|first| first.action.contains("give it back"));
         let finding = leak(&report);
         (finding.class, finding.kind, action)
@@ -547,6 +557,24 @@ fn what_the_allocator_keeps_is_known_by_looks_alone() {
     assert_eq!(grown(MALLOC_HOLES, 18.0, Some(0.8)), (Class::Leak, Some(Kind::Anonymous), Some(false)));
     assert_eq!(grown("free in Python's arenas", 18.0, None), (Class::Leak, Some(Kind::Anonymous), Some(false)));
     assert_eq!(grown(MALLOC_HOLES, 8.0, None).0, Class::Leak);
+}
+
+#[test]
+fn what_is_kept_between_holes_is_named_for_them() {
+    let named = |alive, held| leak(&with_holes(MALLOC_HOLES, 16.0, alive, held)).holder.as_ref().map(|held| held.name.clone());
+    assert_eq!(named(Some(0.3), 3.0), Some("boxes".to_owned()), "what lives in the heap rises with it");
+    let finding = with_holes(MALLOC_HOLES, 16.0, Some(0.3), 3.0);
+    assert!(
+        leak(&finding).evidence.iter().any(|said| said.contains("holes between what is kept")),
+        "{:?}",
+        leak(&finding).evidence
+    );
+    assert_eq!(named(Some(0.3), 1.0), None, "too little of what is no hole");
+    assert_eq!(named(None, 3.0), None, "nobody tells what lives");
+    let limited = HolderGrown { bounded: true, why: "it has a limit".into(), ..holder("boxes", 3.0) };
+    let verdict = |alive| between(MALLOC_HOLES, 16.0, alive, limited.clone()).verdict;
+    assert_eq!(verdict(Some(0.3)), Verdict::Undecided, "it may be filling up");
+    assert_ne!(verdict(None), Verdict::Undecided);
 }
 
 #[test]

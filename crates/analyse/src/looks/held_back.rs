@@ -7,7 +7,9 @@
 
 use lowtide_model::{Bytes, HolderGrown, Kind, Seconds, Sort};
 
-use super::{MATERIAL, PLAUSIBLE, apart_from_one_another, mostly, own};
+use super::blame::{apart_from_one_another, own};
+use super::holders::{between_holes, holes};
+use super::{MATERIAL, PLAUSIBLE, mostly};
 use crate::analyser::Analyser;
 use crate::growth::Series;
 use crate::marks::Line;
@@ -162,13 +164,17 @@ fn open<'a>(run: &'a Analyser, series: &Series) -> Option<Open<'a>> {
         return None;
     }
     let (look_s, grown) = run.looks().grown(series.process?)?;
-    if mostly(grown, Sort::Native) || mostly(grown, Sort::Holes) {
+    let apart = apart_from_one_another(&grown.holders);
+    let by_holes = between_holes(run, series, grown, &apart);
+    if mostly(grown, Sort::Native) || mostly(grown, Sort::Holes) && by_holes.is_none() {
         return None;
     }
     let expected = series.judged.rate * grown.seconds;
     let share = |holder: &HolderGrown| own(holder) as f64 / expected;
-    let apart = apart_from_one_another(&grown.holders);
-    let fitting: Vec<_> = apart.into_iter().filter(|holder| (MATERIAL..=PLAUSIBLE).contains(&share(holder))).collect();
+    let mut fitting: Vec<_> = apart.into_iter().filter(|holder| (MATERIAL..=PLAUSIBLE).contains(&share(holder))).collect();
+    if fitting.is_empty() {
+        fitting.extend(by_holes);
+    }
     let waits = |holder: &HolderGrown| holder.unreachable && may_be_collected(run, series);
     let all = fitting.iter().all(|holder| holder.bounded || waits(holder));
     let holder = fitting.first().copied().filter(|_| all)?;
@@ -178,8 +184,8 @@ fn open<'a>(run: &'a Analyser, series: &Series) -> Option<Open<'a>> {
     let doubt = if holder.bounded { FILLS } else { UNREACHABLE };
     let held: f64 = fitting.into_iter().map(share).sum();
     // What is kept between things that come and go leaves holes, as much again: no more of them come when no more is kept.
-    let holes: i64 = grown.parts.iter().filter(|part| part.sort == Sort::Holes).map(|part| part.bytes).sum();
-    let share = held + (holes as f64 / expected).clamp(0.0, held);
+    let between = holes(grown) as f64 / expected;
+    let share = if by_holes.is_some() { held + between } else { held + between.clamp(0.0, held) };
     Some(Open { doubt, holder, share, seconds: grown.seconds, full })
 }
 

@@ -59,7 +59,9 @@ pub fn name_holder(run: &Analyser, series: &Series, grown: &Grown, finding: &mut
     let all = |holder: &HolderGrown| own(holder).saturating_add(if holder.native { native } else { 0 });
     let share = |holder: &HolderGrown| all(holder) as f64 / expected;
     let mut fitting = candidates.iter().filter(|holder| (MATERIAL..=PLAUSIBLE).contains(&share(holder)) && !holder.bounded);
-    let Some(first) = fitting.next() else {
+    let by_holes = || between_holes(run, series, grown, &candidates).filter(|holder| !holder.bounded);
+    let first = fitting.next().copied().or_else(by_holes);
+    let Some(first) = first else {
         if series.kind == Kind::Shmem && name_mapper(grown, expected, finding) {
             return;
         }
@@ -77,8 +79,9 @@ pub fn name_holder(run: &Analyser, series: &Series, grown: &Grown, finding: &mut
         }
         return;
     };
-    let beside: Vec<&&HolderGrown> = candidates
+    let beside: Vec<&HolderGrown> = candidates
         .iter()
+        .copied()
         .filter(|holder| holder.path != first.path && !holder.bounded && (BESIDE..=PLAUSIBLE).contains(&share(holder)))
         .collect();
     let together = (share(first) + beside.iter().map(|holder| share(holder)).sum::<f64>()).min(PLAUSIBLE);
@@ -89,6 +92,12 @@ pub fn name_holder(run: &Analyser, series: &Series, grown: &Grown, finding: &mut
         Bytes(std::iter::once(first).chain(beside.iter().copied()).map(|holder| all(holder).unsigned_abs()).sum()),
         100.0 * together
     ));
+    if share(first) < MATERIAL {
+        finding.evidence.push(format!(
+            "{} of what became more is free inside allocators: holes between what is kept and what comes and goes",
+            Bytes(holes(grown).unsigned_abs())
+        ));
+    }
     if first.native && native > 0 {
         finding.evidence.push(format!(
             "{} of it is memory outside of Python's objects, which its elements have",
@@ -180,6 +189,25 @@ fn not_named(expected: f64, candidates: &[&HolderGrown]) -> Option<String> {
 fn is_malloc_hole(grown: &Grown, expected: f64) -> bool {
     let of_malloc = grown.parts.iter().filter(|part| part.name == MALLOC_HOLES).map(|part| part.bytes).sum::<i64>() as f64;
     grown.total > 0 && of_malloc >= MOSTLY * grown.total as f64 && (HOLES..=PLAUSIBLE).contains(&(of_malloc / expected))
+}
+
+/// What became free inside allocators, bytes.
+pub fn holes(grown: &Grown) -> i64 {
+    grown.parts.iter().filter(|part| part.sort == Sort::Holes).map(|part| part.bytes).sum::<i64>().max(0)
+}
+
+/// Who holds most of what is no hole, where holes are most of the growth and what lives rises as well: what is kept between things that
+/// come and go leaves holes.
+pub fn between_holes<'a>(
+    run: &Analyser,
+    series: &Series,
+    grown: &Grown,
+    candidates: &[&'a HolderGrown],
+) -> Option<&'a HolderGrown> {
+    let expected = series.judged.rate / f64::from(series.members.max(1)) * grown.seconds;
+    let solid = expected - holes(grown) as f64;
+    let fits = |holder: &&&HolderGrown| own(holder) as f64 >= (MOSTLY * solid).max(BESIDE * expected);
+    candidates.iter().find(fits).copied().filter(|_| solid > 0.0 && lives(run, series))
 }
 
 /// Whether the process itself says that what lives in its C heap grows with its pages: then it was only looked into at times of other use.
