@@ -65,12 +65,12 @@ fn process(id: u32, role: Role) -> Process {
 fn who_keeps_open_files_is_named_by_their_number() {
     let opener =
         |opens: &str, more: u64| HolderGrown { opens: opens.into(), len: Some([10, 10 + more]), ..holder("writers", 0.01) };
-    let run = |holder: HolderGrown| {
-        let looks =
-            [look(40.0, 0, None), look(60.0, 0, Some(Grown { seconds: 20.0, holders: vec![holder], ..Grown::default() }))];
+    let run_with = |holders: Vec<HolderGrown>| {
+        let looks = [look(40.0, 0, None), look(60.0, 0, Some(Grown { seconds: 20.0, holders, ..Grown::default() }))];
         let sample = |id, t| ProcSample { anon: 100 << 20, fds: Some(20 + 2 * t), ..ProcSample::empty(id) };
         made(&[process(0, Role::Trainer)], &looks, sample).report()
     };
+    let run = |holder: HolderGrown| run_with(vec![holder]);
     // Forty more in that time, two for each element.
     let found = run(opener("files", 20));
     let finding = leak(&found);
@@ -78,6 +78,14 @@ fn who_keeps_open_files_is_named_by_their_number() {
     // Processes of a loader come with queues, and these with threads and files.
     let found = run(opener("processes and files", 20));
     assert_eq!(leak(&found).holder.as_ref().map(|held| held.name.as_str()), Some("writers"));
+    // The books of a library have what the program keeps as well.
+    let books = HolderGrown { site: None, name: "threading._active".into(), ..opener("threads", 20) };
+    let named = |holders| {
+        let report = run_with(holders);
+        leak(&report).holder.as_ref().map(|held| held.name.clone())
+    };
+    assert_eq!(named(vec![books.clone(), opener("threads", 20)]), Some("writers".to_owned()));
+    assert_eq!(named(vec![books]), Some("threading._active".to_owned()));
     for other in [opener("", 20), opener("files", 500), opener("files", 1), HolderGrown { bounded: true, ..opener("files", 20) }]
     {
         assert_eq!(leak(&run(other.clone())).holder, None, "{other:?}");

@@ -27,7 +27,8 @@ pub fn name_opener(series: &Series, grown: &Grown, finding: &mut Finding) {
         _ => "files",
     };
     let mut fitting: Vec<&HolderGrown> = grown.holders.iter().filter(fits).collect();
-    fitting.sort_by_key(|holder| !holder.has_opened(opened));
+    // A library has them in books of its own, too (`threading._active`): no line of the program leads there.
+    fitting.sort_by_key(|holder| (!holder.has_opened(opened), holder.site.is_none()));
     let Some(first) = fitting.first().filter(|first| first.has_opened(opened) || series.kind == Kind::Fds) else {
         finding.evidence.push(format!(
             "two looks {} apart: nothing that Python holds has as many more elements that hold {opened} ({expected:.0} more are expected)",
