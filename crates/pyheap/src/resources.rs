@@ -2,6 +2,7 @@
 
 use crate::budget::bases;
 use crate::census::Census;
+use crate::paths::{Path, Place, StepName};
 use crate::types::{Kind, Type, flags};
 use crate::visit::{self, Label, Sink};
 use crate::walk::ObjectId;
@@ -27,6 +28,25 @@ const CLASSES: [(&str, &str); 9] = [
     ("_io.TextIOWrapper", "files"),
     ("mmap.mmap", "maps of files"),
 ];
+
+/// Books of the standard library, by module and variable, in which all threads and processes stand for as long as they live: that one of
+/// them stands there says of nobody that he keeps it.
+const BOOKS: [(&str, &str); 4] =
+    [("threading", "_active"), ("threading", "_limbo"), ("multiprocessing.process", "_children"), ("subprocess", "_active")];
+
+impl Path {
+    /// Whether it leads to a book of the standard library in which all threads or processes stand that live.
+    #[must_use]
+    pub fn is_book(&self) -> bool {
+        match (&self.root, &*self.steps) {
+            (Place::Module { name: module, .. }, [step]) => match &step.name {
+                StepName::Variable(name) => BOOKS.contains(&(module.as_str(), name.as_str())),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+}
 
 impl Census {
     /// What the last elements of a container hold of the operating system's, in a word for each sort, what brings others with it first;
@@ -92,4 +112,28 @@ impl Sink for Last {
     }
 
     fn guess(&mut self, _: u64, _: Label) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paths::Step;
+
+    #[test]
+    fn books_of_all_that_lives_are_known_and_nothing_else() {
+        let path = |module: &str, names: &[StepName]| Path {
+            root: Place::Module { name: module.to_owned(), file: None },
+            steps: names
+                .iter()
+                .map(|name| Step { name: name.clone(), kind: "dict".to_owned(), function: None, id: ObjectId(0) })
+                .collect(),
+            left_out: 0,
+        };
+        let variable = |name: &str| StepName::Variable(name.to_owned());
+        assert!(path("threading", &[variable("_active")]).is_book());
+        assert!(path("multiprocessing.process", &[variable("_children")]).is_book());
+        assert!(!path("threading", &[variable("_active"), StepName::Key("7".to_owned())]).is_book());
+        assert!(!path("train", &[variable("_active")]).is_book());
+        assert!(!path("threading", &[variable("_shutdown_locks")]).is_book());
+    }
 }

@@ -110,7 +110,8 @@ pub fn culprits(sources: &Sources, census: &Census, graphs: &HashSet<u64>, grown
         };
         let answer = with_unread(answer);
         let in_library = facts.is_librarys(&grown.path);
-        let mut culprit = culprit(grown.clone(), answer, in_library, census.opens(grown.id), sources);
+        let opens = if grown.path.is_book() { Vec::new() } else { census.opens(grown.id) };
+        let mut culprit = culprit(grown.clone(), answer, in_library, opens, sources);
         culprit.limit = census.limit(grown.id);
         if culprit.limit.is_some() {
             // Whatever the source seems to do: what it makes elsewhere, or under conditions, is there.

@@ -284,9 +284,7 @@ impl Census {
         let keeps = |holder: &&mut HolderGrowth| {
             holder.len.is_some_and(|(before, now)| now > before) && self.opens(holder.id).contains(&"threads")
         };
-        // Python itself keeps all threads that run, too.
-        let of_python = |holder: &HolderGrowth| matches!(&holder.path.root, Place::Module { name, .. } if name == "threading");
-        if let Some(holder) = holders.iter_mut().filter(keeps).min_by_key(|holder| of_python(holder)) {
+        if let Some(holder) = holders.iter_mut().filter(keeps).min_by_key(|holder| holder.path.is_book()) {
             holder.bytes = holder.bytes.saturating_add_unsigned(bytes);
         }
     }
