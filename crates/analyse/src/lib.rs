@@ -41,4 +41,8 @@ pub mod trend;
 pub mod trial;
 
 pub use analyser::{Analyser, Review};
+/// When the second look at a process comes after the first.
+pub mod second_look {
+    pub use crate::looks::{APART_S, EPOCHS, PART};
+}
 pub use suspicion::Suspicion;

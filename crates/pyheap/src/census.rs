@@ -136,10 +136,14 @@ impl Census {
     #[must_use]
     pub fn ids_of(&self, addresses: impl IntoIterator<Item = u64>) -> HashMap<u64, ObjectId> {
         let wanted: HashSet<u64, RandomState> = addresses.into_iter().collect();
-        let types = self.types_of(wanted.iter().copied());
-        let may_be_one = |id: &ObjectId| types.get(self.objects.kind(*id).0 as usize) == Some(&true);
-        let places = self.objects.ids().filter(may_be_one).map(|id| (self.objects.address(id), id));
+        let places = self.may_be_at(wanted.iter().copied()).map(|id| (self.objects.address(id), id));
         places.filter(|(address, _)| wanted.contains(address)).collect()
+    }
+
+    /// The objects that may be at some of these addresses, by their types.
+    pub(crate) fn may_be_at(&self, addresses: impl IntoIterator<Item = u64>) -> impl Iterator<Item = ObjectId> {
+        let types = self.types_of(addresses);
+        self.objects.ids().filter(move |id| types.get(self.objects.kind(*id).0 as usize) == Some(&true))
     }
 
     /// By the number of a type: whether any of these addresses is of an object of it. Asked before objects are looked up one by one in a

@@ -87,7 +87,8 @@ impl Memory {
         let held = torch.tensors.iter().filter(|tensor| tensor.held);
         let tensors: HashMap<u64, &Tensor> = held.filter_map(|tensor| Some((tensor.python?, tensor))).collect();
         let mut counted = HashSet::new();
-        for id in among(census, &tensors) {
+        let among: Vec<ObjectId> = census.may_be_at(tensors.keys().copied()).collect();
+        for id in among {
             let address = census.objects().address(id);
             let Some(tensor) = tensors.get(&address) else { continue };
             let own = torch.storage(tensor).filter(|storage| counted.insert(storage.address)).map_or(0, |storage| storage.bytes);
@@ -147,7 +148,7 @@ impl Memory {
             let held = torch.tensors.iter().filter(|tensor| tensor.held);
             let tensors: HashMap<u64, &Tensor> = held.filter_map(|tensor| Some((tensor.python?, tensor))).collect();
             let mut first = HashSet::new();
-            for id in among(census, &tensors) {
+            for id in census.may_be_at(tensors.keys().copied()) {
                 let address = census.objects().address(id);
                 let Some(tensor) = tensors.get(&address) else { continue };
                 let own =
@@ -166,7 +167,8 @@ impl Memory {
         if meta.is_empty() {
             return;
         }
-        for id in among(census, &meta) {
+        let among: Vec<ObjectId> = census.may_be_at(meta.keys().copied()).collect();
+        for id in among {
             let address = census.objects().address(id);
             if let (Some(tensor), Some(class)) = (meta.get_mut(&address), census.kind(id)) {
                 tensor.claims = fake::claimed(census, class, address);
@@ -200,11 +202,4 @@ pub fn read_ahead(process: &Process, image: &Image) -> Result<Resident, Error> {
         ahead::heap(image, areas, &resident);
     }
     Ok(resident)
-}
-
-/// The objects that may be among these, by their types.
-fn among<T>(census: &Census, tensors: &HashMap<u64, T>) -> Vec<ObjectId> {
-    let types = census.types_of(tensors.keys().copied());
-    let objects = census.objects();
-    objects.ids().filter(|id| types.get(objects.kind(*id).0 as usize) == Some(&true)).collect()
 }

@@ -34,10 +34,12 @@ const LATE: f64 = 1.5;
 /// And so much longer, seconds: that it has stopped must show.
 const SHOWS_S: f64 = 30.0;
 
-/// The second look comes at least so long after the first, seconds; so many epochs after it; and so large a part of the time before.
-const APART_S: f64 = 15.0;
-const EPOCHS: f64 = 2.0;
-const PART: f64 = 0.25;
+/// The second look at a process comes so many epochs after the first.
+pub const EPOCHS: f64 = 2.0;
+/// And so large a part of the time before the first one after it.
+pub const PART: f64 = 0.25;
+/// And up to so many seconds after it, where growth is not claimed yet.
+pub const APART_S: f64 = 15.0;
 /// A low tide is waited for, and the look itself takes its time, seconds.
 const COMES_S: f64 = 20.0;
 

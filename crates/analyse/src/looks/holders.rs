@@ -3,7 +3,7 @@
 use lowtide_model::{Bytes, Class, Finding, Grown, HolderGrown, Kind, MALLOC_HOLES, ObjectGrown, Seconds, Sort};
 
 use super::blame::{apart_from_one_another, beside_it, blame, own};
-use super::{BESIDE, MATERIAL, MOSTLY, PLAUSIBLE, mostly};
+use super::{BESIDE, MATERIAL, MOSTLY, PLAUSIBLE, mostly, of_sort};
 use crate::analyser::Analyser;
 use crate::growth::Series;
 
@@ -49,14 +49,14 @@ pub fn name_opener(series: &Series, grown: &Grown, finding: &mut Finding) {
 
 /// Names who holds memory.
 pub fn name_holder(run: &Analyser, series: &Series, grown: &Grown, finding: &mut Finding) {
-    let expected = series.judged.rate / f64::from(series.members.max(1)) * grown.seconds;
+    let expected = of_one(series, grown);
     if expected <= 0.0 {
         return;
     }
     let apart = Seconds(grown.seconds);
     let candidates = apart_from_one_another(&grown.holders);
     // What is outside of Python's objects is somebody's whose elements have such memory.
-    let native = grown.parts.iter().filter(|part| part.sort == Sort::Native).map(|part| part.bytes).sum::<i64>().max(0);
+    let native = of_sort(grown, Sort::Native).max(0);
     let all = |holder: &HolderGrown| own(holder).saturating_add(if holder.native { native } else { 0 });
     let share = |holder: &HolderGrown| all(holder) as f64 / expected;
     let mut fitting = candidates.iter().filter(|holder| (MATERIAL..=PLAUSIBLE).contains(&share(holder)) && !holder.bounded);
@@ -192,9 +192,14 @@ fn is_malloc_hole(grown: &Grown, expected: f64) -> bool {
     grown.total > 0 && of_malloc >= MOSTLY * grown.total as f64 && (HOLES..=PLAUSIBLE).contains(&(of_malloc / expected))
 }
 
+/// What one process of a series is expected to have grown by between two looks, bytes.
+fn of_one(series: &Series, grown: &Grown) -> f64 {
+    series.judged.rate / f64::from(series.members.max(1)) * grown.seconds
+}
+
 /// What became free inside allocators, bytes.
 pub fn holes(grown: &Grown) -> i64 {
-    grown.parts.iter().filter(|part| part.sort == Sort::Holes).map(|part| part.bytes).sum::<i64>().max(0)
+    of_sort(grown, Sort::Holes).max(0)
 }
 
 /// Who holds most of what is no hole, where holes are most of the growth and what lives rises as well: what is kept between things that
@@ -205,7 +210,7 @@ pub fn between_holes<'a>(
     grown: &Grown,
     candidates: &[&'a HolderGrown],
 ) -> Option<&'a HolderGrown> {
-    let expected = series.judged.rate / f64::from(series.members.max(1)) * grown.seconds;
+    let expected = of_one(series, grown);
     let solid = expected - holes(grown) as f64;
     let fits = |holder: &&&HolderGrown| own(holder) as f64 >= (MOSTLY * solid).max(BESIDE * expected);
     candidates.iter().find(fits).copied().filter(|_| solid > 0.0 && lives(run, series))

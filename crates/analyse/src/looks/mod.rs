@@ -21,7 +21,7 @@ use blame::{apart_from_one_another, own};
 use holders::{name_holder, name_opener};
 
 pub use device::{complete_by_history, complete_on_gpu};
-pub use held_back::{FILLS, UNREACHABLE, hold_back, is_awaited, may_end, who_may_end};
+pub use held_back::{APART_S, EPOCHS, FILLS, PART, UNREACHABLE, hold_back, is_awaited, may_end, who_may_end};
 
 /// The most processes whose looks are kept.
 const MOST: usize = 256;
@@ -220,6 +220,10 @@ fn unlooked(run: &Analyser, group: &[&Series]) -> Option<String> {
 }
 
 fn mostly(grown: &Grown, sort: Sort) -> bool {
-    let of = |sort| grown.parts.iter().filter(|part| part.sort == sort).map(|part| part.bytes).sum::<i64>();
-    grown.total > 0 && of(sort) as f64 >= MOSTLY * grown.total as f64
+    grown.total > 0 && of_sort(grown, sort) as f64 >= MOSTLY * grown.total as f64
+}
+
+/// Bytes by which one sort of memory grew.
+fn of_sort(grown: &Grown, sort: Sort) -> i64 {
+    grown.parts.iter().filter(|part| part.sort == sort).map(|part| part.bytes).sum()
 }

@@ -32,11 +32,12 @@ pub fn tracked(
     soon: impl Fn(u64),
     is_new: impl Fn(u64) -> bool,
 ) -> Result<Tracked, Error> {
-    let mut collectors: Vec<u64> = python.interpreters.iter().map(|interpreter| interpreter.collector).collect();
-    collectors.dedup();
-    let generations = &python.layout.generations;
+    // Interpreters may share one collector.
     let mut heads: Vec<u64> = Vec::new();
-    for head in collectors.iter().flat_map(|collector| generations.iter().map(|offset| collector.wrapping_add(*offset))) {
+    for (interpreter, offset) in
+        python.interpreters.iter().flat_map(|one| python.layout.generations.iter().map(move |at| (one, at)))
+    {
+        let head = interpreter.collector.wrapping_add(*offset);
         if !heads.contains(&head) {
             heads.push(head);
         }

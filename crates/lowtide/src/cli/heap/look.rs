@@ -269,7 +269,10 @@ fn both(
         let memory = scope.spawn(move || match extent {
             Extent::All => Memory::look_beside(process, image, known).map(Some),
             // What could not be read ahead is read when it is asked for.
-            Extent::Objects => memory::read_ahead(process, image).map_or(Ok(None), |_| Ok(None)),
+            Extent::Objects => {
+                let _ = memory::read_ahead(process, image);
+                Ok(None)
+            }
         });
         let census = Census::take(Arc::clone(image), python, threads);
         let memory = memory.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

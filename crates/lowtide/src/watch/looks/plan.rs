@@ -12,6 +12,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use lowtide_analyse::Suspicion;
+use lowtide_analyse::second_look::{self, EPOCHS, PART};
 use lowtide_model::{Kind, ProcId, Report};
 
 use super::peaks::Target;
@@ -34,11 +35,9 @@ const MOST_ANEW: u32 = 3;
 /// Time from the first look to the second: until enough is expected to have grown, but no less and no more seconds than these,
 /// where growth is claimed and where it is only possible; epochs, and a share of the time watched before.
 const APART_S: [f64; 2] = [4.0, 8.0];
-const UNCLAIMED_S: [f64; 2] = [6.0, 15.0];
+const UNCLAIMED_S: [f64; 2] = [6.0, second_look::APART_S];
 /// Time from a failure to the next try, seconds.
 const AGAIN_S: f64 = 5.0;
-const EPOCHS: f64 = 2.0;
-const PART: f64 = 0.25;
 /// Epochs longer than this are not waited for, seconds.
 const LONG_EPOCH_S: f64 = 600.0;
 /// Processes whose memory of late is kept.
