@@ -16,6 +16,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 
 pub use again::loops_around;
+pub(crate) use loaders::LOADERS;
 pub use loaders::{Loader, Workers};
 pub use puts::Put;
 pub use values::Value;

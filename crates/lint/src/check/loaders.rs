@@ -12,8 +12,8 @@ use crate::program::FileId;
 
 /// Names and wrappers that are looked through from a loader to its data set.
 const MAX_LOOKS: usize = 6;
-/// Classes that load with workers.
-const LOADERS: &[&str] = &["DataLoader", "StatefulDataLoader"];
+/// Classes that read data sets, with workers or without.
+pub(crate) const LOADERS: &[&str] = &["DataLoader", "StatefulDataLoader"];
 /// Place of `num_workers` among the arguments of a `DataLoader`.
 const NUM_WORKERS: usize = 5;
 

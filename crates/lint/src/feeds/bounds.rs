@@ -49,8 +49,9 @@ impl<'p> Bounds<'_, 'p> {
         if op.key.is_some_and(|key| self.is_sample_number(op.file, op.scope, key)) {
             return Some(Bound::Samples);
         }
-        let by_sizes = || op.key.is_some_and(|key| self.is_size(op.file, op.scope, key));
-        self.of(op).filter(Bound::is_firm).or_else(|| by_sizes().then_some(Bound::Sizes)).or_else(|| self.of(op))
+        let bound = self.of(op);
+        let is_firm = bound.as_ref().is_some_and(Bound::is_firm);
+        if !is_firm && op.key.is_some_and(|key| self.is_size(op.file, op.scope, key)) { Some(Bound::Sizes) } else { bound }
     }
 
     /// What bounds the growth by one statement, the firmest first.

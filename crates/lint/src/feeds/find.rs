@@ -9,7 +9,7 @@ use super::ops::{Op, Ops, name_of};
 use super::target::Target;
 use super::{Answer, Bound, Certainty, Kind, MAX_STATEMENTS, Statement, graph, library, special};
 use crate::flow::{Alias, At, Flow, Place};
-use crate::model::Expr;
+use crate::model::{Expr, Model};
 use crate::program::FileId;
 
 /// Answers questions about one program.
@@ -50,12 +50,16 @@ impl<'f, 'p> Finder<'f, 'p> {
         answer
     }
 
+    /// What bounds what has these names.
+    pub fn bounds<'a>(&'a self, aliases: &'a [Alias<'p>]) -> Bounds<'a, 'p> {
+        Bounds { flow: self.flow, ops: &self.ops, contexts: &self.contexts, aliases, local_of: None }
+    }
+
     /// Statements for a holder that names lead to.
     fn named(&self, holder: &Holder) -> Result<Vec<Ranked>, String> {
         let target = Target::of(self.flow, holder)?;
         let aliases = self.flow.aliases(&target.seeds, true);
-        let bounds =
-            Bounds { flow: self.flow, ops: &self.ops, contexts: &self.contexts, aliases: &aliases, local_of: target.local_of };
+        let bounds = Bounds { local_of: target.local_of, ..self.bounds(&aliases) };
         let mut found = match holder.grows {
             Grows::Graph => graph::find(self, &aliases),
             // A longer one in its place each time says more than that there is another one.
@@ -149,8 +153,7 @@ impl<'f, 'p> Finder<'f, 'p> {
             return Vec::new();
         }
         let aliases = self.flow.aliases(&seeds, true);
-        let bounds = Bounds { flow: self.flow, ops: &self.ops, contexts: &self.contexts, aliases: &aliases, local_of: None };
-        let mut found = self.adding(holder, &aliases, Certainty::ByName, &bounds);
+        let mut found = self.adding(holder, &aliases, Certainty::ByName, &self.bounds(&aliases));
         // What is emptied is told by the name alone, too.
         for bound in found.iter_mut().filter_map(|each| each.statement.bound.as_mut()) {
             if let Bound::Emptied(site) = bound {
@@ -260,6 +263,11 @@ impl Holder {
         };
         root.into_iter().chain(owners).chain(own)
     }
+}
+
+/// The files of the user's own program.
+pub(super) fn users<'p>(flow: &Flow<'p>) -> impl Iterator<Item = (FileId, &'p Model<'p>)> {
+    flow.models.iter().filter(|(file, _)| is_users(flow, *file))
 }
 
 /// The file of an operation is part of the user's own program.

@@ -6,8 +6,10 @@
 use ruff_python_ast::Operator;
 
 use super::bounds::Bounds;
+use super::find::users;
 use super::ops::name_of;
-use super::positions::{is_position, is_sample};
+use super::positions::is_position;
+use crate::check::LOADERS;
 use crate::flow::Place;
 use crate::model::{Assign, BindingKind, Bound as Way, Call, Expr, Item, ScopeId};
 use crate::program::FileId;
@@ -16,8 +18,6 @@ use crate::program::FileId;
 const STEPS: usize = 10;
 /// Callers of one function that are asked what they give.
 const MAX_CALLERS: usize = 24;
-/// Classes that read data sets.
-const LOADERS: &[&str] = &["DataLoader", "StatefulDataLoader"];
 /// Methods that give the same numbers, as something else or elsewhere.
 const SAME: &[&str] =
     &["clone", "cpu", "cuda", "detach", "flatten", "int", "item", "long", "numpy", "squeeze", "to", "tolist", "view"];
@@ -158,8 +158,7 @@ impl<'p> Bounds<'_, 'p> {
 
     /// Whether every data set of the program gives the numbers of its samples, themselves or as this part of them.
     fn all_give_numbers(&self, part: Option<Item<'p>>) -> bool {
-        let users = self.flow.models.iter().filter(|(file, _)| super::find::is_users(self.flow, *file));
-        let mut methods = users.flat_map(|(_, model)| {
+        let mut methods = users(self.flow).flat_map(|(_, model)| {
             let is_data =
                 |method| model.method_of(method).is_some_and(|(class, _)| !model.scope(class).bindings("__len__").is_empty());
             let methods = model.functions().filter(move |(method, each)| each.name.as_str() == "__getitem__" && is_data(*method));
@@ -178,7 +177,7 @@ impl<'p> Bounds<'_, 'p> {
                         }
                         _ => None,
                     };
-                    number.is_some_and(|number| is_sample(model, method, number))
+                    number.is_some_and(|number| is_position(model, method, number))
                 })
         };
         let first = methods.next();

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::bounds::{at, site};
-use super::find::{Finder, Ranked, is_users};
+use super::find::{Finder, Ranked, is_users, users};
 use super::holder::Holder;
 use super::ops::{Op, is_hook, name_of};
 use super::target::{Library, find_class};
@@ -92,7 +92,7 @@ pub(super) fn called(finder: &Finder, module: &str, found: &mut [Ranked]) {
     add_callers(finder, &mut names);
     let first = |path: &str| path.split('.').next().map(str::to_owned);
     let mut calls = Vec::new();
-    for (file, model) in finder.flow.models.iter().filter(|(file, _)| is_users(finder.flow, *file)) {
+    for (file, model) in users(finder.flow) {
         for call in &model.calls {
             let is_its = name_of(call.call).is_some_and(|name| names.contains(name))
                 && model.full_name(call.scope, &call.call.func).is_some_and(|full| first(&full) == first(module));
@@ -172,7 +172,7 @@ fn user_calls<'p>(finder: &Finder<'_, 'p>, object: &Library<'p>, names: &HashSet
     }
     let aliases = finder.flow.aliases(&seeds, false);
     let mut found = Vec::new();
-    for (file, model) in finder.flow.models.iter().filter(|(file, _)| is_users(finder.flow, *file)) {
+    for (file, model) in users(finder.flow) {
         for call in &model.calls {
             let Expr::Attribute(attribute) = &*call.call.func else { continue };
             let name = attribute.attr.as_str();
@@ -223,7 +223,7 @@ fn described<'p>(finder: &Finder<'_, 'p>, call: &crate::model::Call<'p>, file: F
 fn made<'p>(finder: &Finder<'_, 'p>, object: &Library<'p>) -> Vec<At<'p>> {
     let Some(class) = &object.class else { return Vec::new() };
     let mut seeds = Vec::new();
-    for (file, model) in finder.flow.models.iter().filter(|(file, _)| is_users(finder.flow, *file)) {
+    for (file, model) in users(finder.flow) {
         for assign in model.assigns.iter().filter(|assign| matches!(assign.how, Bound::Whole | Bound::Entered)) {
             let Expr::Call(call) = assign.value else { continue };
             if name_of(call) == Some(class.name.as_str()) {

@@ -15,13 +15,6 @@ pub(super) fn is_position(model: &Model, scope: ScopeId, key: &Expr) -> bool {
     defines("__getitem__") && defines("__len__") && comes_from(model, class, method, key, STEPS)
 }
 
-/// Whether a value in `__getitem__` is the position that a data set is asked for.
-pub(super) fn is_sample(model: &Model, method: ScopeId, value: &Expr) -> bool {
-    model.method_of(method).is_some_and(|(class, method)| {
-        !model.scope(class).bindings("__len__").is_empty() && comes_from(model, class, method, value, STEPS)
-    })
-}
-
 /// Whether a value in a method is a position, or made of one so that equal positions make equal values.
 fn comes_from(model: &Model, class: ScopeId, method: ScopeId, value: &Expr, steps: usize) -> bool {
     let Some(steps) = steps.checked_sub(1) else { return false };

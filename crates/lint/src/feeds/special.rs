@@ -3,8 +3,8 @@
 
 use ruff_python_ast::ExprCall;
 
-use super::bounds::{Bounds, site};
-use super::find::{Finder, Ranked};
+use super::bounds::site;
+use super::find::{Finder, Ranked, users};
 use super::holder::{ClassRef, FunctionRef, Grows, Holder, Root, Step};
 use super::ops::{Op, name_of};
 use super::target::{Target, function_ref};
@@ -55,7 +55,7 @@ fn cached<'p>(finder: &Finder<'_, 'p>, function: &FunctionRef) -> Result<Vec<Ran
             .filter(|_| finder.flow.models.function(file, call.scope, argument) == Some((file, scope)))?;
         Some((call.call.start(), limit))
     });
-    let bounds = Bounds { flow: finder.flow, ops: &finder.ops, contexts: &finder.contexts, aliases: &[], local_of: None };
+    let bounds = finder.bounds(&[]);
     let mut found = Vec::new();
     for (offset, limit) in decorators.chain(wrapped) {
         let mut ranked = statement(finder, Kind::Cache, file, outer, here.block, offset);
@@ -130,7 +130,7 @@ fn kept_to_give(finder: &Finder, holder: &Holder, function: &str, kind: Kind) ->
     let given: Vec<&Expr> =
         aliases.iter().flat_map(|alias| super::bounds::at(&finder.ops.assigned, alias.at)).map(|op| op.what).collect();
     let mut all = Vec::new();
-    for (file, model) in finder.flow.models.iter().filter(|(file, _)| super::find::is_users(finder.flow, *file)) {
+    for (file, model) in users(finder.flow) {
         let makes = |call: &&Call| model.full_name(call.scope, &call.call.func).is_some_and(|name| name == function);
         all.extend(model.calls.iter().filter(makes).map(|call| (file, call)));
     }
@@ -167,7 +167,7 @@ const FIGURE_MAKERS: &[&str] = &["figure", "subplots", "subplot_mosaic"];
 
 /// What pyplot keeps by number: the program's calls that make figures.
 fn figures(finder: &Finder) -> Vec<Ranked> {
-    let models = || finder.flow.models.iter().filter(|(file, _)| super::find::is_users(finder.flow, *file));
+    let models = || users(finder.flow);
     let of_pyplot = |model: &Model<'_>, call: &Call<'_>| {
         let name = model.full_name(call.scope, &call.call.func)?;
         name.strip_prefix("matplotlib.pyplot.").map(str::to_owned)
@@ -239,7 +239,7 @@ fn parameters(finder: &Finder, holder: &Holder) -> Option<Vec<Ranked>> {
     let seeds = Target::of(finder.flow, &holder.before(at)).map(|target| target.seeds).unwrap_or_default();
     let aliases = finder.flow.aliases(&seeds, true);
     let mut found = Vec::new();
-    for (file, model) in finder.flow.models.iter().filter(|(file, _)| super::find::is_users(finder.flow, *file)) {
+    for (file, model) in users(finder.flow) {
         for call in &model.calls {
             let Expr::Attribute(method) = &*call.call.func else { continue };
             let places = finder.flow.places(file, call.scope, &method.value);
@@ -268,7 +268,7 @@ fn managed<'p>(finder: &Finder<'_, 'p>, holder: &Holder) -> Option<Vec<Ranked>> 
         )
     };
     let mut seeds = Places::new();
-    for (file, model) in flow.models.iter().filter(|(file, _)| super::find::is_users(flow, *file)) {
+    for (file, model) in users(flow) {
         for assign in &model.assigns {
             let Expr::Call(call) = assign.value else { continue };
             let Expr::Attribute(made) = &*call.func else { continue };
@@ -278,8 +278,7 @@ fn managed<'p>(finder: &Finder<'_, 'p>, holder: &Holder) -> Option<Vec<Ranked>> 
         }
     }
     let aliases = flow.aliases(&seeds, true);
-    let bounds = Bounds { flow, ops: &finder.ops, contexts: &finder.contexts, aliases: &aliases, local_of: None };
-    let found = finder.adding(holder, &aliases, Certainty::Traced, &bounds);
+    let found = finder.adding(holder, &aliases, Certainty::Traced, &finder.bounds(&aliases));
     (!found.is_empty()).then_some(found)
 }
 
