@@ -54,8 +54,9 @@ impl Memory {
     /// # Errors
     /// As of [`Memory::look`].
     pub fn look_beside(process: &Process, image: &Image, layouts: &[Layout]) -> Result<Memory, Error> {
-        let resident = read_ahead(process, image)?;
-        Self::of(process, image, layouts, resident)
+        let ahead = read_ahead(process, image)?;
+        let rest = Resident::of_some(process, image.maps(), |map| !ahead::may_have_objects(map))?;
+        Self::of(process, image, layouts, ahead.and(&rest))
     }
 
     fn of(process: &Process, image: &Image, layouts: &[Layout], resident: Resident) -> Result<Memory, Error> {
@@ -189,13 +190,14 @@ impl Memory {
     }
 }
 
-/// Reads for somebody else who counts objects what they will come to. Gives what is resident.
+/// Reads for somebody else who counts objects what they will come to. Gives what is resident there: the pages of files are many, and
+/// nobody should wait for the kernel to go through them.
 ///
 /// # Errors
 /// As of [`Memory::look`].
 pub fn read_ahead(process: &Process, image: &Image) -> Result<Resident, Error> {
     let areas = Areas::new(image.maps());
-    let resident = Resident::of(process, image.maps())?;
+    let resident = Resident::of_some(process, image.maps(), ahead::may_have_objects)?;
     let heap = areas.heap().zip(areas.heap_end()).map_or(0, |(first, end)| resident.within(first.start, end));
     ahead::arenas(image, areas, &resident);
     if heap < LARGE_HEAP {

@@ -40,8 +40,10 @@ impl Census {
     #[must_use]
     pub fn search_path(&self) -> Vec<String> {
         let mut folders = Vec::new();
-        let sys = self.modules().into_iter().find(|module| module.name == "sys");
-        let path = sys.and_then(|sys| self.module_variable(sys.address, "path")).filter(|path| self.is(*path, Kind::List));
+        let mut interpreters = self.python().interpreters.iter();
+        let sys = interpreters.find_map(|interpreter| self.reader().dict_get(interpreter.modules, "sys"));
+        let path = sys.filter(|sys| self.is(*sys, Kind::Module)).and_then(|sys| self.module_variable(sys, "path"));
+        let path = path.filter(|path| self.is(*path, Kind::List));
         let items = path.and_then(|path| Some((self.reader().pointer(path.checked_add(24)?)?, self.reader().len(path)?)));
         if let Some((items, len)) = items {
             self.reader().words(items, len.min(FOLDERS), |_, item| folders.extend(self.text_of(item)));

@@ -53,6 +53,11 @@ pub struct Thread {
 }
 
 impl Python {
+    /// The symbol of the interpreter's state.
+    pub const RUNTIME: &str = "_PyRuntime";
+    /// What the names of files begin with that have it, mostly: the program, or the library that it is built on.
+    pub const FILES: [&str; 2] = ["python", "libpython"];
+
     /// Looks for a CPython in a process, of which `image` is the memory.
     ///
     /// # Errors
@@ -67,7 +72,7 @@ impl Python {
     /// # Errors
     /// Where there is none.
     pub fn runtime(process: &Process, image: &Image) -> Result<u64, Error> {
-        let found = process.find_symbol(image.maps(), &["_PyRuntime"]);
+        let found = process.find_symbol(image.maps(), &[Self::RUNTIME], &Self::FILES);
         found.map(|(_, symbol)| symbol.address).ok_or(Error::NoPython { pid: process.pid() })
     }
 

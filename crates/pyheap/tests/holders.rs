@@ -48,6 +48,30 @@ fn every_holder_is_named() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
+/// A look is not another for the number of threads that take it: what several modules know has its name by the first of them.
+#[test]
+fn what_many_modules_know_has_the_same_name_however_many_look() {
+    for python in pythons() {
+        let target = Target::start(&python, "modules.py");
+        let by_one = paths(&target.census(1));
+        assert_eq!(by_one.len() as u64, target.said["objects"].as_u64().unwrap());
+        for (marker, path) in &by_one {
+            let number: u32 = marker.split(' ').next().unwrap().parse().unwrap();
+            assert!(path.starts_with(&format!("module part{number:04} ->")), "{marker}: {path}");
+        }
+        for _ in 0..3 {
+            let by_two = paths(&target.census(2));
+            let other = by_one.iter().find(|(marker, path)| by_two.get(*marker) != Some(path));
+            assert!(
+                other.is_none(),
+                "{}: {other:?} is {:?}",
+                target.said["version"],
+                other.and_then(|(marker, _)| by_two.get(marker))
+            );
+        }
+    }
+}
+
 #[test]
 fn names_of_the_program_come_before_those_of_libraries_that_run() {
     for python in pythons() {

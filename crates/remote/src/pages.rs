@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use crate::error::Error;
-use crate::maps::Maps;
+use crate::maps::Map;
 use crate::process::Process;
 use crate::scan::scan;
 
@@ -32,15 +32,16 @@ pub struct Stretch {
 }
 
 impl Process {
-    /// Tells its private pages, stretch by stretch in order of address. Only maps that the program may read or write have pages
-    /// worth asking for. Gives the bytes of addresses that were not asked for, since there were too many.
+    /// Tells the private pages of those maps, stretch by stretch in order of address. Only maps that the program may read or write have
+    /// pages worth asking for. Gives the bytes of addresses that were not asked for, since there were too many.
     ///
     /// # Errors
     /// Where it has ended, or its `pagemap` may not be read.
-    pub fn pages(&self, maps: &Maps, tell: &mut dyn FnMut(Stretch)) -> Result<u64, Error> {
+    pub fn pages<'m>(&self, maps: impl Iterator<Item = &'m Map> + Clone, tell: &mut dyn FnMut(Stretch)) -> Result<u64, Error> {
         let path = self.file("pagemap");
         let file = File::open(&path).map_err(|source| self.failure(path, source))?;
-        for map in maps.iter().filter(|map| map.perms.read || map.perms.write) {
+        let maps = maps.filter(|map| map.perms.read || map.perms.write);
+        for map in maps.clone() {
             match scan(&file, map.start, map.end, tell) {
                 // It says so at the first map, when nothing was told yet.
                 Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(page_by_page(&file, maps, tell)),
@@ -68,11 +69,11 @@ impl Process {
 }
 
 /// The same from a word of 8 bytes for each page that could be there.
-fn page_by_page(file: &File, maps: &Maps, tell: &mut dyn FnMut(Stretch)) -> u64 {
+fn page_by_page<'m>(file: &File, maps: impl Iterator<Item = &'m Map>, tell: &mut dyn FnMut(Stretch)) -> u64 {
     let page = kernel_page();
     let mut words = vec![0; (AT_ONCE * 8) as usize];
     let (mut left, mut skipped) = (MOST, 0);
-    for map in maps.iter().filter(|map| map.perms.read || map.perms.write) {
+    for map in maps {
         let mut at = map.start / page * page;
         while at < map.end {
             let pages = (map.end - at).div_ceil(page).min(AT_ONCE);
@@ -121,6 +122,7 @@ pub fn kernel_page() -> u64 {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::print_stderr)]
     use super::*;
+    use crate::maps::Maps;
     use std::path::Path;
 
     fn told(words: &[u64], page: u64) -> Vec<(u64, u64, bool)> {
@@ -182,11 +184,11 @@ mod tests {
         // A word does not tell the page of zeros from others: the pages that were only read are told with those written.
         let maps = Maps::parse(&fs::read("/proc/self/maps").unwrap());
         let mut asked = Vec::new();
-        page_by_page(&file, &maps, &mut |one| asked.extend(Some(one).filter(inside)));
+        page_by_page(&file, maps.iter(), &mut |one| asked.extend(Some(one).filter(inside)));
         assert!(scanned.iter().all(|one| asked.iter().any(|other| other.start <= one.start && one.end <= other.end)));
         assert_eq!(asked.iter().map(|one| one.end - one.start).sum::<u64>(), count as u64 / 3 * 2 * page);
         let mut pages = Vec::new();
-        assert_eq!(own.pages(&maps, &mut |one| pages.extend(Some(one).filter(inside))).unwrap(), 0);
+        assert_eq!(own.pages(maps.iter(), &mut |one| pages.extend(Some(one).filter(inside))).unwrap(), 0);
         assert!(pages == scanned || scanned.is_empty() && pages == asked);
     }
 }

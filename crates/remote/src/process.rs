@@ -99,6 +99,10 @@ impl Process {
     /// The root of the file system that it sees. It stays at hand when the process ends, as long as this is kept.
     #[must_use]
     pub fn its_root(&self) -> Root {
+        // The way through /proc makes each name of a path a link to be looked at: a look at the files of a program asks for hundreds.
+        if self.sees_what_we_see() {
+            return Root { path: PathBuf::from("/"), _open: None };
+        }
         let open = fs::OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY).open(self.file("root"));
         match open {
             Ok(open) => Root { path: PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd())), _open: Some(open) },
@@ -116,6 +120,13 @@ impl Process {
             Err(source) => Err(self.failure(path, source)),
         };
         Ok(place(PathBuf::from("/"))? == place(self.file("root/"))?)
+    }
+
+    /// Whether each name means to it the file that it means to us: by the same root, and the same mounts below it.
+    fn sees_what_we_see(&self) -> bool {
+        let mounts = |of: PathBuf| fs::read_link(of.join("ns/mnt")).ok();
+        let (its, ours) = (mounts(self.file("")), mounts(self.root.join("proc/self")));
+        self.root == Path::new("/") && its.is_some() && its == ours && self.shares_our_files().unwrap_or(false)
     }
 
     /// The folder in which it runs, by the name that it has for it; `/` where that is hidden.
@@ -216,14 +227,15 @@ impl Process {
         Module::new(Box::new(file), maps, map).map_err(|what| Error::Format { path, place: what.place, what: what.what })
     }
 
-    /// The first module that has one of these symbols, in the order of `names`; the program itself is looked at first,
-    /// then the libraries, those with the fewest bytes first.
+    /// The first module that has one of these symbols, in the order of `names`; the program itself is looked at first, and libraries
+    /// whose name begins with one of `likely`, then the others, those with the fewest bytes first.
     #[must_use]
-    pub fn find_symbol(&self, maps: &Maps, names: &[&str]) -> Option<(Module, Symbol)> {
+    pub fn find_symbol(&self, maps: &Maps, names: &[&str], likely: &[&str]) -> Option<(Module, Symbol)> {
         let exe = self.exe();
         let is_exe = |map: &Map| exe.as_deref().is_some_and(|exe| map.path.as_deref() == Some(exe.as_os_str().as_bytes()));
         let size = |map: &Map| self.mapped_file(map).ok().and_then(|(_, file)| Some(file.metadata().ok()?.len()));
-        elf::find_symbol(maps, names, |map| (!is_exe(map), size(map)), |map| self.module(maps, map).ok())
+        let is_likely = |map: &Map| is_exe(map) || elf::is_called(map, likely);
+        elf::find_symbol(maps, names, is_likely, size, |map| self.module(maps, map).ok())
     }
 
     /// Opens the file behind a map: by its path as the process sees it, where that is still the same file, else through

@@ -53,7 +53,7 @@ fn a_copy_is_read_while_its_maker_goes_on_and_ends_with_us() {
         until(|| now() > before);
         assert_eq!(value(), first);
         assert!(before >= first);
-        assert!(copied.process().find_symbol(&copied.process().maps().unwrap(), &["_PyRuntime"]).is_some());
+        assert!(copied.process().find_symbol(&copied.process().maps().unwrap(), &["_PyRuntime"], &[]).is_some());
         assert_eq!(copied.process().threads().unwrap().len(), 1);
         drop(copied);
         until(|| threads(pid) == [('Z', 0)]);

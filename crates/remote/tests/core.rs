@@ -36,7 +36,7 @@ impl Truth {
         let at = child.wait_for("at").parse().unwrap();
         let process = open(child.pid());
         let maps = process.maps().unwrap();
-        let (module, runtime) = process.find_symbol(&maps, &["_PyRuntime"]).unwrap();
+        let (module, runtime) = process.find_symbol(&maps, &["_PyRuntime"], &["libpython"]).unwrap();
         let kind = module.symbols(&["PyLong_Type"]).unwrap()[0].unwrap();
         let image = process.image().unwrap();
         // PyTypeObject.tp_name, after the head of 24 bytes of a variable-sized object.
@@ -52,7 +52,7 @@ impl Truth {
         assert_eq!(core.pid(), Some(self.child.pid()));
         assert!(core.threads() >= 2, "{}", core.threads());
         assert_eq!(image.cstr(self.at, 64).unwrap(), &b"hello"[..]);
-        assert_eq!(core.find_symbol(&["_PyRuntime"]).unwrap().1, self.runtime);
+        assert_eq!(core.find_symbol(&["_PyRuntime"], &["python"]).unwrap().1, self.runtime);
         assert_eq!(image.cstr(self.constant.0, 64).unwrap(), &self.constant.1[..]);
     }
 }

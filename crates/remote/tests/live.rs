@@ -1,7 +1,8 @@
 //! A real process: read, found, held still.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use lowtide_remote::{Error, Image, Process};
@@ -43,6 +44,24 @@ fn a_running_process_is_read() {
     let image = open(&child).image().unwrap();
     assert_eq!(image.bytes(at, 5).unwrap(), &b"hello"[..]);
     assert_eq!(image.cstr(at, 64).unwrap(), &b"hello"[..]);
+}
+
+#[test]
+fn its_files_are_ours_where_each_name_means_the_same() {
+    assert_eq!(open(&Child::shell("echo ready; read line")).its_root().path(), Path::new("/"));
+    let own_mounts = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", script]);
+        command
+    };
+    if !own_mounts("true").status().is_ok_and(|status| status.success()) {
+        eprintln!("skipped: mounts of one's own are not allowed here");
+        return;
+    }
+    // The same root, and another folder below it.
+    let child = Child::start(&mut own_mounts("mount -t tmpfs tmpfs /mnt && echo hello > /mnt/its && echo ready && read line"));
+    let root = open(&child).its_root();
+    assert_eq!(std::fs::read(root.path().join("mnt/its")).unwrap(), b"hello\n");
 }
 
 #[test]
@@ -97,7 +116,7 @@ fn the_runtime_of_a_python_is_found() {
     child.wait_for("at");
     let process = open(&child);
     let maps = process.maps().unwrap();
-    let (module, symbol) = process.find_symbol(&maps, &["_PyRuntime"]).unwrap();
+    let (module, symbol) = process.find_symbol(&maps, &["_PyRuntime"], &[]).unwrap();
     let map = maps.find(symbol.address).unwrap();
     assert!(map.perms.write, "{module:?} {symbol:?} {map:?}");
     assert!(module.symbols(&["Py_Main", "no_such_symbol"]).unwrap()[0].is_some());

@@ -43,7 +43,7 @@ const MAX_TEXT: usize = 300;
 /// Answers for several holders of one program. `entries` are the files that the process was started with, `search` the
 /// folders of its `sys.path`; files that the holders name are read, too.
 #[must_use]
-pub fn feeds(files: &dyn Files, entries: &[PathBuf], search: &[PathBuf], holders: &[Holder]) -> Vec<Answer> {
+pub fn feeds(files: &(dyn Files + Sync), entries: &[PathBuf], search: &[PathBuf], holders: &[Holder]) -> Vec<Answer> {
     let mut all: Vec<PathBuf> = entries.to_vec();
     for path in holders.iter().flat_map(Holder::files) {
         if !all.contains(path) {

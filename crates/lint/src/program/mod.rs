@@ -3,6 +3,7 @@
 //! Entry files are read, and what they import of the user's own; libraries are never followed, only read where they are
 //! asked for by name.
 
+mod ahead;
 mod files;
 mod follow;
 mod import;
@@ -10,6 +11,7 @@ mod library;
 
 use std::path::{Path, PathBuf};
 
+use ahead::{Ahead, Parsed};
 pub use files::{Files, InMemory, Rooted};
 pub use library::is_library;
 
@@ -69,14 +71,18 @@ impl Program {
     /// Reads the entry files, and what they import of the user's own. `search` are the folders in which absolute imports
     /// are looked for beside the importing file's own (the target's `sys.path`).
     #[must_use]
-    pub fn load(files: &dyn Files, entries: &[PathBuf], search: &[PathBuf]) -> Self {
-        Self::load_within(files, entries, search, MAX_TOTAL_BYTES)
+    pub fn load(files: &(dyn Files + Sync), entries: &[PathBuf], search: &[PathBuf]) -> Self {
+        Self::load_after(Ahead::of(files, entries), files, entries, search, MAX_TOTAL_BYTES)
     }
 
     /// The same, with at most so many bytes of what is imported, and one file more. What the classes of the entry files inherit
     /// from comes first.
     #[must_use]
     pub fn load_within(files: &dyn Files, entries: &[PathBuf], search: &[PathBuf], most_imported: usize) -> Self {
+        Self::load_after(Ahead::default(), files, entries, search, most_imported)
+    }
+
+    fn load_after(mut ahead: Ahead, files: &dyn Files, entries: &[PathBuf], search: &[PathBuf], most_imported: usize) -> Self {
         let mut program = Self::default();
         let mut known: HashMap<PathBuf, Option<FileId>> = HashMap::default();
         let mut follow = follow::Follow::new(files, search);
@@ -96,7 +102,8 @@ impl Program {
                         break;
                     }
                     let before = bytes_left;
-                    let id = program.read(files, &path, &mut bytes_left);
+                    let parsed = ahead.take(&path).unwrap_or_else(|| ahead::parsed(files, &path));
+                    let id = program.add(&path, parsed, &mut bytes_left);
                     if next.imported {
                         imported_left = imported_left.saturating_sub(before - bytes_left);
                     }
@@ -118,16 +125,14 @@ impl Program {
         program
     }
 
-    fn read(&mut self, files: &dyn Files, path: &Path, left: &mut usize) -> Option<FileId> {
-        let parsed = files
-            .read(path)
-            .map_err(|error| SourceError::Unreadable { path: path.to_owned(), problem: error.to_string() })
-            .and_then(|bytes| {
-                *left = left
-                    .checked_sub(bytes.len())
-                    .ok_or_else(|| SourceError::TooLarge { path: path.to_owned(), bytes: bytes.len() })?;
-                Source::parse(path, &bytes)
-            });
+    fn add(&mut self, path: &Path, (len, parsed): Parsed, left: &mut usize) -> Option<FileId> {
+        let parsed = match left.checked_sub(len) {
+            Some(still) => {
+                *left = still;
+                parsed
+            }
+            None => Err(SourceError::TooLarge { path: path.to_owned(), bytes: len }),
+        };
         match parsed {
             Ok(source) => {
                 let id = FileId(u32::try_from(self.sources.len()).ok()?);

@@ -99,9 +99,14 @@ pub fn culprits(sources: &Sources, census: &Census, graphs: &HashSet<u64>, grown
     let facts = Facts::new(sources, census, graphs);
     let questions: Vec<Result<feeds::Holder, String>> = grown.iter().map(|grown| holder(&facts, grown)).collect();
     let asked: Vec<feeds::Holder> = questions.iter().flatten().cloned().collect();
-    let mut answers =
-        if asked.is_empty() { Vec::new() } else { feeds::feeds(sources, facts.entries(), facts.search(), &asked) }.into_iter();
-    let holds = holds(census, grown);
+    // All objects are gone through while files are read.
+    let (answers, holds) = std::thread::scope(|scope| {
+        let holds = scope.spawn(|| holds(census, grown));
+        let asks = !asked.is_empty();
+        let answers = if asks { feeds::feeds(sources, facts.entries(), facts.search(), &asked) } else { Vec::new() };
+        (answers, holds.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let mut answers = answers.into_iter();
     let near = near(sources, census);
     let each = grown.iter().zip(questions).map(|(grown, question)| {
         let answer = match question {

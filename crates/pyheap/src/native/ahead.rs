@@ -6,7 +6,7 @@
 use super::area::{Areas, is_anonymous, is_named};
 use super::pymalloc::{self, HEADER};
 use super::resident::Resident;
-use lowtide_remote::Image;
+use lowtide_remote::{Image, Map};
 
 /// What the image reads at once.
 const CLUSTER: u64 = 64 << 10;
@@ -15,9 +15,22 @@ const ROW: usize = 256;
 /// Heads that are looked at, at most: one for each 64 KiB of 4 GiB.
 const LOOKS: usize = 1 << 16;
 
+/// Whether it is memory that is read ahead: `[heap]`, or where arenas may be.
+pub fn may_have_objects(map: &Map) -> bool {
+    is_heap(map) || may_have_arenas(map)
+}
+
+fn is_heap(map: &Map) -> bool {
+    is_named(map, b"[heap]")
+}
+
+fn may_have_arenas(map: &Map) -> bool {
+    is_anonymous(map) && map.perms.read && map.perms.write
+}
+
 /// Reads all of malloc's main heap that is in memory.
 pub fn heap(image: &Image, areas: Areas<'_>, resident: &Resident) {
-    for area in areas.iter().filter(|area| is_named(area, b"[heap]")) {
+    for area in areas.iter().filter(|area| is_heap(area)) {
         if !clusters(area.start, area.end, resident).all(|base| image.read_ahead(base)) {
             return;
         }
@@ -26,8 +39,7 @@ pub fn heap(image: &Image, areas: Areas<'_>, resident: &Resident) {
 
 /// Reads what Python's arenas have in use.
 pub fn arenas(image: &Image, areas: Areas<'_>, resident: &Resident) {
-    let anonymous = areas.iter().filter(|area| is_anonymous(area) && area.perms.read && area.perms.write);
-    let places = anonymous.flat_map(|area| clusters(area.start, area.end, resident));
+    let places = areas.iter().filter(|area| may_have_arenas(area)).flat_map(|area| clusters(area.start, area.end, resident));
     let mut places = places.filter(|base| !image.has_read(*base)).take(LOOKS);
     loop {
         let row: Vec<u64> = places.by_ref().take(ROW).collect();
@@ -56,7 +68,7 @@ fn clusters(start: u64, end: u64, resident: &Resident) -> impl Iterator<Item = u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lowtide_remote::{Fake, Map, Perms};
+    use lowtide_remote::{Fake, Perms};
 
     const HEAP: u64 = 0x10_1000;
     const ARENA: u64 = 0x40_0000;

@@ -2,7 +2,7 @@
 //!
 //! From `/proc/PID/pagemap`, stretch by stretch, without the long hold of the address space that `smaps` takes.
 
-use lowtide_remote::{Maps, Process, Stretch};
+use lowtide_remote::{Map, Maps, Process, Stretch};
 
 /// Bytes of a page; what lowtide reads has no other size.
 pub const PAGE: u64 = 4096;
@@ -37,10 +37,30 @@ impl Resident {
     /// # Errors
     /// Where it has ended, or its pagemap may not be read.
     pub fn of(process: &Process, maps: &Maps) -> Result<Self, lowtide_remote::Error> {
+        Self::of_some(process, maps, |_| true)
+    }
+
+    /// Of some of its maps.
+    ///
+    /// # Errors
+    /// As of [`Resident::of`].
+    pub fn of_some(process: &Process, maps: &Maps, wanted: impl Fn(&Map) -> bool) -> Result<Self, lowtide_remote::Error> {
         let mut resident = Resident::new();
+        let maps = maps.iter().filter(|map| wanted(map));
         let skipped = process.pages(maps, &mut |stretch| resident.push(stretch))?;
         resident.truncated |= skipped > 0;
         Ok(resident)
+    }
+
+    /// What is in either of them.
+    #[must_use]
+    pub fn and(self, other: &Self) -> Self {
+        let mut runs: Vec<(u64, u64)> = self.runs.iter().chain(&other.runs).map(|run| (run.start, run.end)).collect();
+        runs.sort_unstable();
+        let (swapped, truncated) = (self.swapped + other.swapped, self.truncated || other.truncated);
+        let mut both = Self { swapped, truncated, ..Self::default() };
+        runs.into_iter().for_each(|(start, end)| both.add(start, end));
+        both
     }
 
     /// Adds a stretch of private pages. Must follow what was added before.
@@ -130,6 +150,24 @@ mod tests {
         assert_eq!(resident.next(0x10008), Some(0x10008));
         assert_eq!(resident.next(0x12000), Some(0x14000));
         assert_eq!(resident.next(0x21000), None);
+    }
+
+    #[test]
+    fn what_was_asked_for_in_two_parts_is_as_if_asked_for_at_once() {
+        let stretches = [(1, 3, false), (3, 4, false), (5, 6, true), (7, 9, false), (12, 13, false)];
+        let stretches = stretches.map(|(start, end, swapped)| Stretch { start: start * PAGE, end: end * PAGE, swapped });
+        let of = |wanted: &dyn Fn(usize) -> bool| {
+            let mut resident = Resident::new();
+            stretches.iter().enumerate().filter(|(at, _)| wanted(*at)).for_each(|(_, one)| resident.push(*one));
+            resident
+        };
+        let whole = of(&|_| true);
+        let both = of(&|at| at % 2 == 1).and(&of(&|at| at % 2 == 0));
+        assert_eq!((both.total(), both.swapped(), both.runs.len()), (whole.total(), whole.swapped(), whole.runs.len()));
+        for page in 0..15 {
+            assert_eq!(both.next(page * PAGE), whole.next(page * PAGE));
+            assert_eq!(both.within(0, page * PAGE), whole.within(0, page * PAGE));
+        }
     }
 
     #[test]

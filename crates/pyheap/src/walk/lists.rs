@@ -24,13 +24,14 @@ const PLACES: usize = 96;
 const SLOTS: usize = 8;
 
 /// The objects in the lists of all interpreters. Fails where a list does not hold together: then the target was not still. `amid` are
-/// objects that may be in them; `soon` hears of each some time before `is_new` is asked about it.
+/// objects that may be in them; `soon` hears of each some time before `is_new` is asked about it, by any of so many threads.
 pub fn tracked(
     python: &Python,
     image: &Image,
+    threads: usize,
     amid: impl Iterator<Item = u64>,
-    soon: impl Fn(u64),
-    is_new: impl Fn(u64) -> bool,
+    soon: impl Fn(u64) + Sync,
+    is_new: impl Fn(u64) -> bool + Sync,
 ) -> Result<Tracked, Error> {
     // Interpreters may share one collector.
     let mut heads: Vec<u64> = Vec::new();
@@ -43,16 +44,17 @@ pub fn tracked(
         }
     }
     let amid = amid.filter_map(|object| object.checked_sub(fixed::GC_HEAD));
-    lists(image, &heads, amid, soon, is_new)
+    lists(image, &heads, threads, amid, soon, is_new)
 }
 
 /// The lists with these heads.
 fn lists(
     image: &Image,
     heads: &[u64],
+    threads: usize,
     amid: impl Iterator<Item = u64>,
-    soon: impl Fn(u64),
-    is_new: impl Fn(u64) -> bool,
+    soon: impl Fn(u64) + Sync,
+    is_new: impl Fn(u64) -> bool + Sync,
 ) -> Result<Tracked, Error> {
     let is_linked = |node: &u64| next(image, *node).is_some_and(|next| next != 0 && back(image, next) == Some(*node));
     let mut places = Places::for_many(heads.len() + PLACES);
@@ -69,12 +71,23 @@ fn lists(
             pieces.push(piece);
         }
     }
-    let mut under_way: Vec<usize> = (0..pieces.len()).collect();
-    let mut count = 0;
-    while !under_way.is_empty() && count < objects::LIMIT {
-        count += under_way.len();
-        under_way.retain(|piece| pieces[*piece].step(image, &places, &soon, &is_new));
-    }
+    let most = objects::LIMIT / threads.max(1);
+    let follow = |pieces: &mut [Piece]| {
+        let mut under_way: Vec<usize> = (0..pieces.len()).collect();
+        let mut count = 0;
+        while !under_way.is_empty() && count < most {
+            count += under_way.len();
+            under_way.retain(|piece| pieces[*piece].step(image, &places, &soon, &is_new));
+        }
+    };
+    let half = if threads > 1 { pieces.len() / 2 } else { 0 };
+    let (first, second) = pieces.split_at_mut(half);
+    std::thread::scope(|scope| {
+        if !first.is_empty() {
+            scope.spawn(|| follow(first));
+        }
+        follow(second);
+    });
     put_together(heads, pieces)
 }
 
@@ -238,11 +251,13 @@ mod tests {
         let image = memory.image();
         // From its head alone, and from places in its midst, one of them outside of it, one twice.
         let is_new = |object| object != place(2) + fixed::GC_HEAD;
-        let alone = lists(&image, &[AT], std::iter::empty(), |_| (), is_new);
-        let tracked = lists(&image, &[AT], [3, 5, 3, 7, 20].into_iter().map(place), |_| (), is_new);
-        assert_eq!(alone.is_ok(), tracked.is_ok(), "{alone:?} {tracked:?}");
+        let alone = lists(&image, &[AT], 1, std::iter::empty(), |_| (), is_new);
+        let many = |threads| lists(&image, &[AT], threads, [3, 5, 3, 7, 20].into_iter().map(place), |_| (), is_new);
+        let (tracked, by_two) = (many(1), many(2));
+        assert_eq!([alone.is_ok(); 2], [tracked.is_ok(), by_two.is_ok()], "{alone:?} {tracked:?} {by_two:?}");
         let (alone, tracked) = (alone?, tracked?);
         assert_eq!(alone, tracked);
+        assert_eq!(alone, by_two?);
         assert_eq!(tracked.count as u64, nodes);
         Ok(tracked.new.into_iter().map(|object| (object - fixed::GC_HEAD - AT) / 16).collect())
     }
@@ -268,11 +283,11 @@ mod tests {
         }
         let image = memory.image();
         let amid = || [21, 4, 12, 2].into_iter().map(place);
-        let tracked = lists(&image, &[place(10), place(0)], amid(), |_| (), |_| true).unwrap();
+        let tracked = lists(&image, &[place(10), place(0)], 2, amid(), |_| (), |_| true).unwrap();
         let nodes: Vec<u64> = tracked.new.iter().map(|object| (object - fixed::GC_HEAD - AT) / 16).collect();
         assert_eq!((tracked.count, nodes), (7, vec![11, 12, 1, 2, 3, 4, 5]));
-        assert!(lists(&image, &[0], amid(), |_| (), |_| true).is_err());
-        assert!(lists(&image, &[place(40)], amid(), |_| (), |_| true).is_err(), "no list");
+        assert!(lists(&image, &[0], 1, amid(), |_| (), |_| true).is_err());
+        assert!(lists(&image, &[place(40)], 2, amid(), |_| (), |_| true).is_err(), "no list");
     }
 
     #[test]

@@ -28,14 +28,21 @@ pub(crate) use objects::Found;
 use seen::Seen;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
-use worker::{Shared, Worker};
+use worker::{Claiming, Shared, Worker};
 
-/// Objects that a thread visits at a time.
+/// Objects that a thread visits at a time, and of a level that is given out in order, whose objects may have many references each.
 const STRETCH: u32 = 512;
-/// Levels smaller than this are not worth a second thread (starting one takes some 50 µs).
-const WORTH_A_THREAD: u32 = 4 * 1024;
+const SHORT_STRETCH: u32 = 32;
+/// Levels smaller than this are not worth a second thread (starting one takes some 50 µs): one of modules' dicts has a few thousand
+/// objects, and many times as many references.
+const WORTH_A_THREAD: u32 = 512;
+/// Levels smaller than this are given out in order: what modules name is found there, and has its name by the first of them however
+/// many threads look.
+const IN_ORDER: u32 = 16 * 1024;
 /// Objects that are looked at for places in the collector's lists.
 const AMID: usize = 256;
+/// With so many objects the lists are gone through by two threads.
+const MANY: usize = 64 * 1024;
 /// Objects that several threads visit before what they found is put in order: it waits in memory until then, and a level may
 /// have half of all objects.
 const TOGETHER: u32 = 256 * 1024;
@@ -190,9 +197,9 @@ impl<'a> Walk<'a> {
         let apart = (objects.len() / AMID).max(1);
         let may_be_tracked = |id: &ObjectId| shared.types.get(objects.kind(*id)).is_some_and(|kind| kind.has(flags::HAVE_GC));
         let amid = objects.ids().step_by(apart).filter(may_be_tracked).map(|id| objects.address(id));
-        let tracked =
-            lists::tracked(self.python, self.read().image, amid, |soon| seen.prefetch(soon), |object| !seen.has(object))?;
-        let lists::Tracked { count, new } = tracked;
+        let threads = if objects.len() < MANY { 1 } else { self.others.len() + 1 };
+        let (soon, is_new) = (|object| seen.prefetch(object), |object| !seen.has(object));
+        let lists::Tracked { count, new } = lists::tracked(self.python, shared.read.image, threads, amid, soon, is_new)?;
         let split = garbage::split(self.shared, new);
         for object in split.held {
             self.root(object, Root::Native);
@@ -254,10 +261,11 @@ impl<'a> Walk<'a> {
                 let left = level - self.done;
                 if !self.others.is_empty() && left >= WORTH_A_THREAD {
                     self.done += left.min(TOGETHER);
-                    self.together(self.done - left.min(TOGETHER)..self.done);
+                    let range = self.done - left.min(TOGETHER)..self.done;
+                    self.together(range, if left < IN_ORDER { Claiming::InOrder } else { Claiming::AtOnce });
                 } else {
                     let end = self.done + left.min(STRETCH);
-                    let output = self.worker.expand(&self.objects, self.done..end);
+                    let output = self.worker.expand(&self.objects, self.done..end, Claiming::AtOnce);
                     self.objects.append(&output);
                     self.worker.reuse(output);
                     self.done = end;
@@ -267,17 +275,18 @@ impl<'a> Walk<'a> {
     }
 
     /// Objects of one level by several threads. Their outputs are put together in the order of the stretches.
-    fn together(&mut self, range: Range<u32>) {
+    fn together(&mut self, range: Range<u32>, claiming: Claiming) {
+        let len = if claiming == Claiming::InOrder { SHORT_STRETCH } else { STRETCH };
         let next = AtomicU32::new(range.start);
         let objects = &self.objects;
         let work = &|worker: &mut Worker<'a>| {
             let mut outputs = Vec::new();
             loop {
-                let start = next.fetch_add(STRETCH, Ordering::Relaxed);
+                let start = next.fetch_add(len, Ordering::Relaxed);
                 if start >= range.end {
                     return outputs;
                 }
-                outputs.push((start, worker.expand(objects, start..(start + STRETCH).min(range.end))));
+                outputs.push((start, worker.expand(objects, start..(start + len).min(range.end), claiming)));
             }
         };
         let (own, others) = (&mut self.worker, &mut self.others);
@@ -294,7 +303,8 @@ impl<'a> Walk<'a> {
         });
         outputs.sort_unstable_by_key(|(start, _)| *start);
         let workers = self.others.len() + 1;
-        for (turn, (_, output)) in outputs.into_iter().enumerate() {
+        for (turn, (_, mut output)) in outputs.into_iter().enumerate() {
+            self.worker.claim_left(&mut output);
             self.objects.append(&output);
             self.others.get_mut(turn % workers).unwrap_or(&mut self.worker).reuse(output);
         }

@@ -40,6 +40,15 @@ impl Found {
         Self { place: address | u64::from(kind.0) << 48, parent, size }
     }
 
+    pub fn address(&self) -> u64 {
+        self.place & ((1 << 48) - 1)
+    }
+
+    /// 0: not known yet.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
     pub fn by_root(address: u64, kind: TypeId, root: u32) -> Self {
         Self::by_object(address, kind, root | ROOT, 0)
     }

@@ -18,6 +18,8 @@ const AHEAD: usize = 16;
 const VISITS: u32 = 8;
 /// Outputs whose memory is kept to be used again.
 const SPARE: usize = 256;
+/// References of a stretch that may wait to be claimed: a list may lead to one object a million times.
+const WAITING: usize = 16 * 1024;
 /// Memory is claimed by so many bytes at a time.
 const CLAIM: u64 = 1 << 20;
 
@@ -30,12 +32,24 @@ pub struct Shared<'a> {
     pub claims: &'a Claims,
 }
 
+/// When what several threads find is given to one of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Claiming {
+    /// To the first that comes.
+    #[default]
+    AtOnce,
+    /// To the first in order, when all have looked: see [`Worker::claim_left`].
+    InOrder,
+}
+
 /// What one stretch gave.
 #[derive(Default)]
 pub struct Output {
     /// Objects that were visited.
     pub visited: usize,
     pub found: Vec<Found>,
+    /// How many of them, from the first on, others may have found too.
+    pub unclaimed: usize,
     /// Sizes of those visited that had none.
     pub sizes: Vec<u64>,
 }
@@ -45,6 +59,7 @@ pub struct Worker<'a> {
     shared: Shared<'a>,
     cache: Cache<'a>,
     parent: u32,
+    claiming: Claiming,
     ahead: Ahead,
     output: Output,
     /// Emptied ones, whose memory is taken again: fresh memory costs more than what is written to it.
@@ -61,6 +76,7 @@ impl<'a> Worker<'a> {
             shared,
             cache: Cache::new(shared.types, shared.read),
             parent: 0,
+            claiming: Claiming::AtOnce,
             ahead: Ahead::default(),
             output: Output::default(),
             spare: Vec::new(),
@@ -70,8 +86,9 @@ impl<'a> Worker<'a> {
     }
 
     /// Visits a stretch of objects.
-    pub fn expand(&mut self, objects: &Objects, stretch: Range<u32>) -> Output {
+    pub fn expand(&mut self, objects: &Objects, stretch: Range<u32>, claiming: Claiming) -> Output {
         let Shared { read, types, .. } = self.shared;
+        self.claiming = claiming;
         self.output = self.spare.pop().unwrap_or_default();
         self.output.visited = stretch.len();
         for id in stretch.clone() {
@@ -102,6 +119,7 @@ impl<'a> Worker<'a> {
     /// Takes an output's memory back for a later one.
     pub fn reuse(&mut self, mut output: Output) {
         output.found.clear();
+        output.unclaimed = 0;
         output.sizes.clear();
         if self.spare.len() < SPARE {
             self.spare.push(output);
@@ -159,23 +177,44 @@ impl<'a> Worker<'a> {
             None => self.new_object(old.target),
             Some(label) => self.likely_object(old.target, label),
         };
-        if let Some(kind) = kind
-            && seen.set(old.target)
-        {
+        let Some(kind) = kind else { return };
+        let waits = self.claiming == Claiming::InOrder && self.output.found.len() < WAITING;
+        if waits || seen.set(old.target) {
             let size = self.leaf_size(old.target, kind);
             self.output.found.push(Found::by_object(old.target, kind, old.parent, size));
+            if waits {
+                self.output.unclaimed += 1;
+            } else {
+                self.claim(u64::from(size), old.target);
+            }
         }
+    }
+
+    /// Claims what waits for it in an output, and leaves out what others had before.
+    pub fn claim_left(&mut self, output: &mut Output) {
+        let mut waiting = std::mem::take(&mut output.unclaimed);
+        if waiting == 0 {
+            return;
+        }
+        let seen = self.shared.seen;
+        output.found.retain(|found| {
+            let waits = waiting > 0;
+            waiting -= usize::from(waits);
+            let is_ours = !waits || seen.set(found.address());
+            if waits && is_ours {
+                self.claim(u64::from(found.size()), found.address());
+            }
+            is_ours
+        });
     }
 
     /// The size of an object that owns no others: it is near now, and need not be fetched again for a visit. 0 of all others, and of
     /// what is as large as 4 GiB.
     #[inline]
-    fn leaf_size(&mut self, address: u64, kind: TypeId) -> u32 {
+    fn leaf_size(&self, address: u64, kind: TypeId) -> u32 {
         let Shared { read, types, .. } = self.shared;
         let Some(kind) = types.get(kind).filter(|kind| visit::is_leaf(kind)) else { return 0 };
-        let size = u32::try_from(size::size(read, kind, address)).ok().filter(|size| *size != u32::MAX).unwrap_or(0);
-        self.claim(u64::from(size), address);
-        size
+        u32::try_from(size::size(read, kind, address)).ok().filter(|size| *size != u32::MAX).unwrap_or(0)
     }
 }
 

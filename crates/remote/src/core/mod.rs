@@ -94,11 +94,12 @@ impl Core {
         Module::new(Box::new(file), self.maps(), map).map_err(|bad| Error::Format { path, place: bad.place, what: bad.what })
     }
 
-    /// The first module that has one of these symbols, small files first.
+    /// The first module that has one of these symbols: files whose name begins with one of `likely`, then the others, small ones first.
     #[must_use]
-    pub fn find_symbol(&self, names: &[&str]) -> Option<(Module, Symbol)> {
+    pub fn find_symbol(&self, names: &[&str], likely: &[&str]) -> Option<(Module, Symbol)> {
         let size = |map: &Map| std::fs::metadata(self.inner.path(map)).ok().map(|meta| meta.len());
-        elf::find_symbol(self.maps(), names, |map| (false, size(map)), |map| self.module(map).ok())
+        let is_likely = |map: &Map| elf::is_called(map, likely);
+        elf::find_symbol(self.maps(), names, is_likely, size, |map| self.module(map).ok())
     }
 }
 

@@ -103,20 +103,32 @@ pub fn files(maps: &Maps) -> Vec<&Map> {
     files
 }
 
-/// The first module that has one of these symbols, by the order that `rank` gives.
-pub(crate) fn find_symbol<K: Ord>(
+/// The first module that has one of these symbols: those that are likely to, in the order of the maps, then the others, those with
+/// the fewest bytes first.
+pub(crate) fn find_symbol(
     maps: &Maps,
     names: &[&str],
-    rank: impl Fn(&Map) -> K,
+    is_likely: impl Fn(&Map) -> bool,
+    size: impl Fn(&Map) -> Option<u64>,
     open: impl Fn(&Map) -> Option<Module>,
 ) -> Option<(Module, Symbol)> {
-    let mut files = files(maps);
-    files.sort_by_cached_key(|map| rank(map));
-    files.into_iter().find_map(|map| {
+    let find = |map: &Map| {
         let module = open(map)?;
         let symbol = module.symbols(names).ok()?.into_iter().flatten().next()?;
         Some((module, symbol))
+    };
+    let (likely, mut others): (Vec<&Map>, Vec<&Map>) = files(maps).into_iter().partition(|map| is_likely(map));
+    likely.into_iter().find_map(find).or_else(|| {
+        // A training process has some hundred of them, and each has to be opened for that.
+        others.sort_by_cached_key(|map| size(map));
+        others.into_iter().find_map(find)
     })
+}
+
+/// Whether a file's name begins with one of these.
+pub(crate) fn is_called(map: &Map, beginnings: &[&str]) -> bool {
+    let name = map.path.as_deref().and_then(|path| path.rsplit(|byte| *byte == b'/').next());
+    name.is_some_and(|name| beginnings.iter().any(|beginning| name.starts_with(beginning.as_bytes())))
 }
 
 #[cfg(test)]

@@ -189,7 +189,7 @@ impl Look {
             0 => String::new(),
             mib => format!(", which was cut off by {mib} MiB,"),
         };
-        let runtime = core.find_symbol(&["_PyRuntime"]).map(|(_, symbol)| symbol.address).ok_or_else(|| {
+        let runtime = core.find_symbol(&[Python::RUNTIME], &Python::FILES).map(|(_, symbol)| symbol.address).ok_or_else(|| {
             Failure::cannot(format!(
                 "{name}{cut} shows no CPython: its program and libraries must be where they were when it was written, unchanged (below {}, \
                  see --root); PyPy and a Python before 3.7 cannot be read",

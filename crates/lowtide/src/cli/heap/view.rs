@@ -5,6 +5,7 @@ use lowtide_pyheap::types::TypeId;
 use lowtide_pyheap::{Beyond, Census, Growth, ObjectId, Ownership, Parent, Path, StepName, Summary, Total};
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::thread::ScopedJoinHandle;
 
 use super::look::Look;
 use super::memory::{self, MemoryView};
@@ -67,7 +68,7 @@ pub fn view<T>(
 ) -> (View, T) {
     let top = if wanted.all { usize::MAX } else { TOP };
     let census = &look.census;
-    let ((bytes, (types, types_left), (holders, holders_left), of_type), said, memory) = std::thread::scope(|scope| {
+    let ((bytes, (types, types_left), of_type), (holders, holders_left), said, memory) = std::thread::scope(|scope| {
         // The two ask the same objects different questions: millions of them, so that it pays to ask at the same time.
         let memory = look.memory.as_mut().map(|found| {
             scope.spawn(move || {
@@ -76,13 +77,15 @@ pub fn view<T>(
                 memory::view(found, budget, census, &wanted.tensor, top)
             })
         });
-        let by_type = census.by_type();
-        let bytes = by_type.iter().map(|(_, total)| total.bytes).sum();
-        let of_type = wanted.kind.as_ref().map_or_else(Vec::new, |name| of_type(census, name, top));
-        let objects = (bytes, types(census, by_type, wanted, top), holders(census, wanted, top), of_type);
-        let said = then(census, &objects.2.0);
-        let memory = memory.map(|memory| memory.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        (objects, said, memory)
+        let by_type = scope.spawn(|| {
+            let by_type = census.by_type();
+            let bytes = by_type.iter().map(|(_, total)| total.bytes).sum();
+            let of_type = wanted.kind.as_ref().map_or_else(Vec::new, |name| of_type(census, name, top));
+            (bytes, types(census, by_type, wanted, top), of_type)
+        });
+        let holders = holders(census, wanted, top);
+        let said = then(census, &holders.0);
+        (joined(by_type), holders, said, memory.map(joined))
     });
     let growth = before.map(|before| {
         let mut growth = look.census.growth_since(before);
@@ -101,6 +104,10 @@ pub fn view<T>(
     let by_name = wanted.holder.is_some();
     let view = View { bytes, memory, types, types_left, holders, holders_left, of_type, growth, grown_own, holders_own, by_name };
     (view, said)
+}
+
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// What these own: of the first `grown` of them, and of the rest.
@@ -141,8 +148,11 @@ fn types(census: &Census, by_type: Vec<(TypeId, Total)>, wanted: &Wanted, top: u
 
 /// Containers with many items, those that hold most first.
 fn holders(census: &Census, wanted: &Wanted, top: usize) -> (Vec<Holder>, usize) {
-    let held = census.held_bytes();
-    let mut large: Vec<ObjectId> = census.objects().ids().filter(|id| census.has_items(*id, ITEMS)).collect();
+    let (held, mut large) = std::thread::scope(|scope| {
+        let held = scope.spawn(|| census.held_bytes());
+        let large: Vec<ObjectId> = census.objects().ids().filter(|id| census.has_items(*id, ITEMS)).collect();
+        (joined(held), large)
+    });
     large.sort_by_key(|id| (Reverse(held.get(*id)), *id));
     let count = large.len();
     // What a module defines is not what a program gathers.
