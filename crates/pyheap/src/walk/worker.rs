@@ -18,8 +18,8 @@ const AHEAD: usize = 16;
 const VISITS: u32 = 8;
 /// Outputs whose memory is kept to be used again.
 const SPARE: usize = 256;
-/// References of a stretch that may wait to be claimed: a list may lead to one object a million times.
-const WAITING: usize = 16 * 1024;
+/// References of a stretch that may wait to be claimed: two lists may lead to the same few objects a million times.
+const WAITING: usize = 4 << 20;
 /// Memory is claimed by so many bytes at a time.
 const CLAIM: u64 = 1 << 20;
 
@@ -178,8 +178,10 @@ impl<'a> Worker<'a> {
             Some(label) => self.likely_object(old.target, label),
         };
         let Some(kind) = kind else { return };
-        let waits = self.claiming == Claiming::InOrder && self.output.found.len() < WAITING;
-        if waits || seen.set(old.target) {
+        let waits = self.claiming == Claiming::InOrder;
+        // `[None] * 1000`, and the like.
+        let is_twice = || self.output.found.last().is_some_and(|last| last.address() == old.target);
+        if if waits { !is_twice() } else { seen.set(old.target) } {
             let size = self.leaf_size(old.target, kind);
             self.output.found.push(Found::by_object(old.target, kind, old.parent, size));
             if waits {
@@ -187,6 +189,12 @@ impl<'a> Worker<'a> {
             } else {
                 self.claim(u64::from(size), old.target);
             }
+        }
+        if self.output.unclaimed >= WAITING {
+            self.claiming = Claiming::AtOnce;
+            let mut output = std::mem::take(&mut self.output);
+            self.claim_left(&mut output);
+            self.output = output;
         }
     }
 
