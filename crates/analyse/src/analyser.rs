@@ -16,7 +16,7 @@ use crate::marks::Marks;
 use crate::pyramid::Pyramid;
 use crate::series::{Store, Track};
 use crate::suspicion::{Suspicion, suspicion};
-use crate::{asked, explain, hypotheses, roles, summary};
+use crate::{asked, explain, hypotheses, roles, summary, unmapped};
 
 /// Takes a run's events in order and gives a report at any time.
 #[derive(Debug, Default)]
@@ -213,6 +213,7 @@ impl Analyser {
         if assessment.growing().is_empty() {
             // Only where the tree does not explain it is it worth a look what grows beside it.
             warnings.extend(self.strangers());
+            warnings.extend(unmapped::warning(&self.store, &self.dev_shm, self.over()));
         }
         warnings.extend(self.marks.warnings());
         if self.store.forgotten > 0 {

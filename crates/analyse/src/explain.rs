@@ -9,6 +9,7 @@ use crate::judge::{Judged, Outcome};
 use crate::looks;
 use crate::marks::{self, Line};
 use crate::series::Track;
+use crate::unmapped;
 
 /// Excursions and constant costs below this are not worth a line.
 pub const WORTH_A_LINE: f64 = 16.0 * 1024.0 * 1024.0;
@@ -220,6 +221,9 @@ fn evidence(run: &Analyser, first: &Series) -> Vec<String> {
             "only {} of it were seen: that it stops by itself is not ruled out",
             Seconds(judged.until_s - judged.since_s)
         ));
+    }
+    if first.kind == Kind::Shmem && first.role.is_none() {
+        evidence.extend(unmapped::evidence(run.store()));
     }
     if let Some((ended_s, track)) = first.process.and_then(|id| run.store().tracks.get(&id)).and_then(|t| gone(run, t)) {
         let before = Seconds(run.last_s() - track.last_s);

@@ -11,6 +11,7 @@ use crate::marks::spread::SPREADS;
 use crate::marks::{Line, Marks};
 use crate::pyramid::{Pyramid, Window};
 use crate::series::{Store, Track};
+use crate::unmapped;
 
 /// One judged series.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ pub struct Assessment {
 }
 
 /// A process whose peak is below this share of the largest one's, and below [`SMALL`], cannot matter.
-const SMALL: f64 = 3.0 * 1024.0 * 1024.0;
+pub(crate) const SMALL: f64 = 3.0 * 1024.0 * 1024.0;
 
 /// The share of a judged stretch that may lie before the first step: less does not move its slope.
 const SET_UP_SHARE: f64 = 0.25;
@@ -94,10 +95,13 @@ pub fn assess(store: &Store, marks: &Marks, dev_shm: &Pyramid, end_s: f64, over:
         judged: processes,
         members: store.tree.most,
     });
-    // Others use /dev/shm too: it counts for the run only where the run has shared memory of its own.
-    if store.tree.shm_peak as f64 >= SMALL && dev_shm.windows().len() > 1 {
+    // Others use /dev/shm too: it counts for the run only where something says that the run does.
+    if dev_shm.windows().len() > 1 && unmapped::is_used(store) {
         let judged = judge(dev_shm.windows(), Ask::bytes(over, false));
-        series.push(Series { process: None, role: None, kind: Kind::Shmem, copied: false, judged, members: 0 });
+        // What no process has mapped is told by its growth alone: level, or open, it is somebody else's as well.
+        if unmapped::maps(store) || judged.grows() {
+            series.push(Series { process: None, role: None, kind: Kind::Shmem, copied: false, judged, members: 0 });
+        }
     }
     let watch = watch(store, &series);
     let live_rises = watch.and_then(|id| marks.of(id)?.live_rises());

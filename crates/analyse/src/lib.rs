@@ -39,6 +39,7 @@ mod summary;
 mod suspicion;
 pub mod trend;
 pub mod trial;
+mod unmapped;
 
 pub use analyser::{Analyser, Review};
 /// When the second look at a process comes after the first.
