@@ -62,6 +62,10 @@ pub(super) fn reach<'p>(finder: &Finder<'_, 'p>, holder: &Holder, object: &Libra
     let mut calls = user_calls(finder, object, &own, &through);
     let further = user_calls(finder, object, &names, &through);
     calls.extend(further.into_iter().filter(|_| names != own));
+    // `table[key] = value` is a call of `__setitem__`.
+    if names.contains("__setitem__") {
+        calls.extend(user_items(finder, object));
+    }
     let mut seen = HashSet::new();
     calls.retain(|call| seen.insert(call.statement.site.clone()));
     if found.is_empty() {
@@ -203,6 +207,17 @@ fn user_calls<'p>(finder: &Finder<'_, 'p>, object: &Library<'p>, names: &HashSet
         }
     }
     found
+}
+
+/// The user's statements that set an item of the object.
+fn user_items<'p>(finder: &Finder<'_, 'p>, object: &Library<'p>) -> Vec<Ranked> {
+    let seeds = if object.seeds.is_empty() { made(finder, object) } else { object.seeds.clone() };
+    let aliases = finder.flow.aliases(&seeds, false);
+    let set = aliases.iter().flat_map(|alias| {
+        let ops = at(&finder.ops.adds, alias.at).filter(|op| op.what == Kind::Item && op.key.is_some());
+        ops.filter(|op| is_users(finder.flow, op.file)).map(move |op| finder.ranked(op, alias, Certainty::Traced))
+    });
+    set.collect()
 }
 
 fn described<'p>(finder: &Finder<'_, 'p>, call: &crate::model::Call<'p>, file: FileId, at: At<'p>) -> Ranked {

@@ -185,8 +185,30 @@ impl<'p> Collector<'_, 'p> {
     }
 
     fn same(&self, scope: ScopeId, one: &'p Expr, other: &'p Expr) -> bool {
-        let places = self.flow.places(self.file, scope, one);
-        !places.is_empty() && self.flow.places(self.file, scope, other).iter().any(|at| places.contains(at))
+        let others = self.flow.places(self.file, scope, other);
+        !others.is_empty() && (self.is_at(scope, one, &others) || self.is_read_from(scope, one, &others))
+    }
+
+    fn is_at(&self, scope: ScopeId, one: &'p Expr, places: &[At<'p>]) -> bool {
+        self.flow.places(self.file, scope, one).iter().any(|at| places.contains(at))
+    }
+
+    /// `old = rows.get(name)`, and nothing else: what `old` is until another takes its place in `rows`.
+    fn is_read_from(&self, scope: ScopeId, one: &'p Expr, places: &[At<'p>]) -> bool {
+        if !one.is_name_expr() {
+            return false;
+        }
+        let read = |at: &At<'p>| {
+            let mut assigned = self.flow.assigned(at.place);
+            let is_read = |(file, assign): &(FileId, &Assign<'p>)| {
+                *file == self.file
+                    && assign.how == Bound::Whole
+                    && assign.scope == scope
+                    && self.is_at(scope, assign.value, places)
+            };
+            at.depth == 0 && assigned.next().is_some_and(is_read) && assigned.next().is_none()
+        };
+        self.flow.places(self.file, scope, one).iter().any(read)
     }
 
     /// The expression itself, or wrapped: `list(xs)`, `*xs`, `xs.items()`.
@@ -241,6 +263,10 @@ impl<'p> Collector<'_, 'p> {
                 self.add(scope, block, &attribute.value, Kind::Hook, expr.start(), None);
             } else if let Some(loss) = loser(name).filter(|_| !own) {
                 self.lose(scope, block, &attribute.value, loss, expr.start());
+            } else if let ("set", [value]) = (name, &*arguments.args)
+                && !own
+            {
+                self.set_context(call, &attribute.value, value);
             }
         }
         if let (Some("heappush" | "insort" | "insort_left" | "insort_right" | "iadd"), Some(first)) =
@@ -256,6 +282,32 @@ impl<'p> Collector<'_, 'p> {
             if let Some((container, Method::Adds(_))) = uncalled(value) {
                 self.add(scope, block, container, Kind::Handed, value.start(), None);
             }
+        }
+    }
+}
+
+impl<'p> Collector<'_, 'p> {
+    /// `trail.set(trail.get() + (x,))`: what a `ContextVar` has is an item of it, as far as ways in the heap go.
+    fn set_context(&mut self, call: &Call<'p>, variable: &'p Expr, value: &'p Expr) {
+        let below = |at: At<'p>| At { depth: at.depth + 1, ..at };
+        let inside: Vec<At<'p>> = self.flow.places(self.file, call.scope, variable).into_iter().map(below).collect();
+        let same = |one: &'p Expr| self.is_at(call.scope, one, &inside) || self.is_read_from(call.scope, one, &inside);
+        let mentions = |one: &'p Expr| {
+            same(one)
+                || match one {
+                    Expr::Starred(each) => same(&each.value),
+                    Expr::Call(each) => each.arguments.args.first().is_some_and(&same),
+                    _ => false,
+                }
+        };
+        if inside.is_empty() || (Old { same: &same, mentions: &mentions }).added(value).is_none() {
+            return;
+        }
+        for at in inside {
+            let (file, offset) = (self.file, call.call.start());
+            let op =
+                Op { at, what: Kind::Rebuilt, file, scope: call.scope, block: call.block, offset, key: None, container: None };
+            self.ops.adds.entry(at.place).or_default().push(op);
         }
     }
 }

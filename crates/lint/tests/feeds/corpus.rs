@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use lowtide_lint::feeds::{Answer, Bound, ClassRef, feeds};
+use lowtide_lint::feeds::{Answer, Bound, ClassRef, Kind, feeds};
 use lowtide_lint::program::InMemory;
 
 use crate::spec::{APP, holder};
@@ -306,4 +306,27 @@ fn a_limit_is_told_with_its_number_where_the_source_has_one() {
     assert_eq!(number("N = 500\nN = 600", "[]", &pops("len(xs) > N")), None);
     assert_eq!(number("import os\nN = int(os.environ['N'])", "[]", &pops("len(xs) > N")), None);
     assert_eq!(number("N = 500", "[]", &pops("len(xs) > N * 2")), None);
+}
+
+fn first_of(program: &str, name: &str) -> lowtide_lint::feeds::Statement {
+    let case = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/feeds/corpus").join(program));
+    let asked = holder(&case.questions.iter().find(|(asked, _)| asked == name).expect("a question").1);
+    let answers = feeds(&InMemory(case.files), &[Path::new(APP).join("train.py")], &[], &[asked]);
+    answers[0].statements.first().expect("a line").clone()
+}
+
+#[test]
+fn an_item_of_a_librarys_mapping_is_set_by_the_programs_line() {
+    for (name, line) in [("plans", "plans[graph] = Plan(graph)"), ("other", "other.setdefault(graph, Plan(graph))")] {
+        let first = first_of("library_items.py", name);
+        assert_eq!(first.via.iter().map(|site| site.text.as_str()).collect::<Vec<_>>(), [line], "{name}");
+        assert!(first.repeated, "{name}");
+    }
+}
+
+#[test]
+fn what_is_read_and_set_again_with_more_gets_longer() {
+    let kind = |name| first_of("set_again.py", name).kind;
+    assert_eq!(["spans", "trail", "table"].map(kind), [Kind::Rebuilt; 3]);
+    assert_eq!(kind("last"), Kind::Assigned, "it was given another value in between");
 }
