@@ -568,6 +568,33 @@ fn what_the_allocator_keeps_is_known_by_looks_alone() {
 }
 
 #[test]
+fn holes_that_come_more_slowly_may_be_there_to_stay() {
+    // By MiB at a second: even growth, and growth that falls to less than half.
+    let verdict = |anon: &dyn Fn(f64) -> f64, free: f64| {
+        let part = |name: &str, sort, mib: f64| PartGrown { name: name.into(), sort, bytes: (mib * MIB) as i64 };
+        let parts = vec![part(MALLOC_HOLES, Sort::Holes, free), part("native heap", Sort::Native, 10.0 - free)];
+        let grown = Grown { seconds: APART_S, total: (10.0 * MIB) as i64, parts, holders: vec![holder("boxes", 0.5)] };
+        let mut analyser = Analyser::new();
+        common::start(-100.0).iter().for_each(|event| analyser.push(event));
+        for t in 0..100_u32 {
+            let t_s = f64::from(t);
+            match t {
+                40 => analyser.push(&Event::Look(look(t_s, 0, None))),
+                60 => analyser.push(&Event::Look(look(t_s, 0, Some(grown.clone())))),
+                _ => {}
+            }
+            let sample = ProcSample { anon: ((300.0 + anon(t_s)) * MIB) as u64, ..ProcSample::empty(ProcId(0)) };
+            analyser.push(&Event::Tick(Tick { t_s: t_s + 0.1, procs: vec![sample], ..Tick::default() }));
+        }
+        analyser.report().verdict
+    };
+    let slower = |t_s: f64| 0.8 * t_s - 0.0025 * t_s * t_s;
+    assert_eq!(verdict(&slower, 9.0), Verdict::Undecided);
+    assert_eq!(verdict(&slower, 2.0), Verdict::LikelyLeak, "what grows is no hole");
+    assert_eq!(verdict(&|t_s| 0.6 * t_s, 9.0), Verdict::Leak, "they come as they began");
+}
+
+#[test]
 fn what_is_kept_between_holes_is_named_for_them() {
     let named = |alive, held| leak(&with_holes(MALLOC_HOLES, 16.0, alive, held)).holder.as_ref().map(|held| held.name.clone());
     assert_eq!(named(Some(0.3), 3.0), Some("boxes".to_owned()), "what lives in the heap rises with it");

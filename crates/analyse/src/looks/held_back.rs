@@ -8,10 +8,11 @@
 use lowtide_model::{Bytes, HolderGrown, Kind, Seconds, Sort};
 
 use super::blame::{apart_from_one_another, own};
-use super::holders::{between_holes, holes};
+use super::holders::{are_holes_alone, between_holes, holes};
 use super::{MATERIAL, PLAUSIBLE, mostly};
 use crate::analyser::Analyser;
 use crate::growth::Series;
+use crate::judge::{Outcome, SURE_S};
 use crate::marks::Line;
 
 /// Why growth is open that looks show to be held by what its source limits.
@@ -19,6 +20,9 @@ pub const FILLS: &str = "what grows is held by something that its source limits:
 /// Why growth is open that looks show to be of objects which no name leads to.
 pub const UNREACHABLE: &str =
     "what grows are objects that no name leads to: they may be cycles which wait for the garbage collector";
+/// Why growth is open that is free inside malloc, and does not go on as it began.
+pub const SETTLES: &str =
+    "what grows is free inside the allocator, and comes more slowly: healthy programs have such holes until they fit";
 /// Seconds of such growth after which it is claimed all the same: a limit that is never reached limits nothing, and what is
 /// not collected for so long fills memory.
 const LONGEST_S: f64 = 300.0;
@@ -46,8 +50,15 @@ const COMES_S: f64 = 20.0;
 /// Holds back growth that may have an end, for as long as that may still come.
 pub fn hold_back(run: &Analyser, series: &mut [Series]) {
     for series in series.iter_mut().filter(|series| series.judged.grows()) {
-        let Some(open) = open(run, series).filter(|open| open.share >= MOST_OF_IT) else { continue };
         let span_s = series.judged.until_s - series.judged.since_s;
+        // Things of many ages and sizes leave holes between them, until there are as many as it takes.
+        // What was seen for so long and is no leak for certain does not go on as it began.
+        let slows = series.judged.outcome == Outcome::Rising && span_s >= SURE_S;
+        if slows && span_s < LONGEST_S && are_holes_alone(run, series) {
+            series.judged.hold_back(SETTLES, span_s.min(LONGEST_S - span_s));
+            continue;
+        }
+        let Some(open) = open(run, series).filter(|open| open.share >= MOST_OF_IT) else { continue };
         let now_s = series.judged.until_s;
         match open.full.filter(|full| full.fits(run, now_s)) {
             Some(full) if now_s < full.sure_s => series.judged.hold_back(open.doubt, full.sure_s - now_s),

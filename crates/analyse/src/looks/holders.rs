@@ -192,6 +192,18 @@ fn is_malloc_hole(grown: &Grown, expected: f64) -> bool {
     grown.total > 0 && of_malloc >= MOSTLY * grown.total as f64 && (HOLES..=PLAUSIBLE).contains(&(of_malloc / expected))
 }
 
+/// Whether looks show that what grew is free in malloc's heaps, and name nobody who would hold it.
+pub fn are_holes_alone(run: &Analyser, series: &Series) -> bool {
+    let Some((_, grown)) = series.process.and_then(|id| run.looks().grown(id)) else { return false };
+    let expected = of_one(series, grown);
+    let held = || {
+        let candidates = apart_from_one_another(&grown.holders);
+        let mut share = candidates.iter().map(|holder| own(holder) as f64 / expected);
+        share.any(|share| (MATERIAL..=PLAUSIBLE).contains(&share))
+    };
+    series.kind == Kind::Anonymous && !series.copied && is_malloc_hole(grown, expected) && !lives(run, series) && !held()
+}
+
 /// What one process of a series is expected to have grown by between two looks, bytes.
 fn of_one(series: &Series, grown: &Grown) -> f64 {
     series.judged.rate / f64::from(series.members.max(1)) * grown.seconds
