@@ -12,6 +12,8 @@ use crate::program::FileId;
 
 /// Intermediate variables that are looked through: `new = a * old + b; old = new`.
 const MAX_HOPS: usize = 2;
+/// What a call is farther away than any statement of the function that it calls.
+const ELSEWHERE: usize = 1000;
 
 /// Assignments to one of these places whose value is computed from it.
 pub(super) fn find<'p>(finder: &Finder<'_, 'p>, aliases: &[Alias<'p>]) -> Vec<Ranked> {
@@ -36,11 +38,26 @@ pub(super) fn find<'p>(finder: &Finder<'_, 'p>, aliases: &[Alias<'p>]) -> Vec<Ra
                     key: None,
                     container: Some(assign.target),
                 };
-                found.push(finder.ranked(&op, alias, Certainty::Traced));
+                let mut ranked = finder.ranked(&op, alias, Certainty::Traced);
+                // What a function of the program makes of other things is told by its own statements.
+                if is_made_elsewhere(finder, file, assign, aliases) {
+                    ranked.steps += ELSEWHERE;
+                }
+                found.push(ranked);
             }
         }
     }
     found
+}
+
+/// Whether a function of the program makes the value, and is not given what the target had before.
+fn is_made_elsewhere<'p>(finder: &Finder<'_, 'p>, file: FileId, assign: &Assign<'p>, aliases: &[Alias<'p>]) -> bool {
+    let Expr::Call(call) = assign.value else { return false };
+    let places = finder.flow.places(file, assign.scope, assign.target);
+    let own: Vec<Alias<'p>> = aliases.iter().filter(|alias| places.contains(&alias.at)).copied().collect();
+    assign.how == Bound::Whole
+        && finder.flow.callee(file, assign.scope, &call.func).is_some()
+        && !finder.reads(file, assign.scope, &own, assign.value)
 }
 
 /// How a value is made from what the places had before; `None` where it is not. What is only handed on is made where it was computed:

@@ -330,3 +330,9 @@ fn what_is_read_and_set_again_with_more_gets_longer() {
     assert_eq!(["spans", "trail", "table"].map(kind), [Kind::Rebuilt; 3]);
     assert_eq!(kind("last"), Kind::Assigned, "it was given another value in between");
 }
+
+#[test]
+fn where_a_value_is_made_comes_before_where_it_is_asked_for() {
+    let first = first_of("averages.py", "shown");
+    assert_eq!((first.site.line, first.kind), (12, Kind::Averaged), "{}", first.site.text);
+}
