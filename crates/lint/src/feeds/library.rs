@@ -75,7 +75,28 @@ pub(super) fn reach<'p>(finder: &Finder<'_, 'p>, holder: &Holder, object: &Libra
         *found = calls;
         return;
     }
+    if calls.is_empty() && found.iter().all(|each| each.statement.library && each.statement.via.is_empty()) {
+        // Only the library fills it, again and again, as it has grown: whoever makes it for that is the program's part in it.
+        lead(found, &makers(finder, object));
+        found.iter_mut().filter(|each| !each.statement.via.is_empty()).for_each(|each| each.statement.repeated = true);
+        return;
+    }
     lead(found, &calls);
+}
+
+/// The user's calls that make objects of its class: `logging.handlers.MemoryHandler(10000)`.
+fn makers(finder: &Finder, object: &Library) -> Vec<Ranked> {
+    let Some(class) = &object.class else { return Vec::new() };
+    let first = |path: &str| path.split('.').next().map(str::to_owned);
+    let mut makers = Vec::new();
+    for (file, model) in users(finder.flow) {
+        let made = model.calls.iter().filter(|call| {
+            name_of(call.call) == Some(class.name.as_str())
+                && model.full_name(call.scope, &call.call.func).is_some_and(|full| first(&full) == first(&class.module))
+        });
+        makers.extend(made.map(|call| described(finder, call, file, At { place: Place::Unknown(""), depth: 0 })));
+    }
+    makers
 }
 
 /// Adds the user's calls to statements of a library that nothing else of the program leads to: calls of its functions by name, and
@@ -88,6 +109,8 @@ pub(super) fn called(finder: &Finder, module: &str, found: &mut [Ranked]) {
         let function = each.statement.function.as_deref()?;
         match (&each.statement.class, function.rsplit('.').next()?) {
             (Some(class), "__init__" | "__new__") => class.rsplit('.').next().map(str::to_owned),
+            // `_active[get_ident()] = self`: whoever made the object is why it stands there.
+            (Some(class), _) if files_itself(&each.statement.site.text) => class.rsplit('.').next().map(str::to_owned),
             (Some(_), _) => None,
             (None, function) => Some(function.to_owned()),
         }
@@ -106,6 +129,12 @@ pub(super) fn called(finder: &Finder, module: &str, found: &mut [Ranked]) {
         }
     }
     lead(found, &calls);
+}
+
+/// Whether a statement adds the object whose method it stands in: `table[key] = self`, `all.add(self)`.
+fn files_itself(text: &str) -> bool {
+    let text = text.split('#').next().unwrap_or(text).trim_end();
+    text.ends_with("= self") || text.ends_with("(self)")
 }
 
 /// Says of a library's statements which calls of the user's lead there.

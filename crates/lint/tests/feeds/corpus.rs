@@ -137,7 +137,7 @@ fn what_a_library_keeps_itself_leads_to_the_call_of_the_program() {
     let case = read(&path);
     let files = InMemory(case.files);
     let asked = |name: &str| holder(&case.questions.iter().find(|(asked, _)| asked == name).expect("a question").1);
-    let holders = ["finalizers", "known", "unknown"].map(asked);
+    let holders = ["finalizers", "known", "unknown", "jobs"].map(asked);
     let answers = feeds(&files, &[Path::new(APP).join("train.py")], &[], &holders);
     let via = |at: usize| {
         let [statement] = &answers[at].statements[..] else { panic!("{:?}", answers[at]) };
@@ -146,6 +146,7 @@ fn what_a_library_keeps_itself_leads_to_the_call_of_the_program() {
     assert_eq!(via(0), (vec!["weakkeep.finalize(model, print, step)"], true));
     assert_eq!(via(1), (vec!["f.file(step, model)"], true));
     assert_eq!(via(2), (Vec::new(), false), "nobody calls that");
+    assert_eq!(via(3), (vec!["f.Job(step).start()"], true), "made there, and filed by itself");
 }
 
 #[test]
@@ -318,6 +319,15 @@ fn first_of(program: &str, name: &str) -> lowtide_lint::feeds::Statement {
 #[test]
 fn an_item_of_a_librarys_mapping_is_set_by_the_programs_line() {
     for (name, line) in [("plans", "plans[graph] = Plan(graph)"), ("other", "other.setdefault(graph, Plan(graph))")] {
+        let first = first_of("library_items.py", name);
+        assert_eq!(first.via.iter().map(|site| site.text.as_str()).collect::<Vec<_>>(), [line], "{name}");
+        assert!(first.repeated, "{name}");
+    }
+}
+
+#[test]
+fn what_only_a_library_fills_leads_to_the_line_that_makes_it() {
+    for (name, line) in [("boxes", "mailing.deliver_to(mailing.Box(10**9))"), ("posts", "post.send(graph)")] {
         let first = first_of("library_items.py", name);
         assert_eq!(first.via.iter().map(|site| site.text.as_str()).collect::<Vec<_>>(), [line], "{name}");
         assert!(first.repeated, "{name}");

@@ -1,6 +1,7 @@
 #? finalizers: class:lib/python3.11/weakkeep.py:finalize ._registry = dict
 #? known: module:lib/python3.11/filing.py FILED = dict
 #? unknown: module:lib/python3.11/filing.py OTHERS = dict
+#? jobs: module:lib/python3.11/filing.py JOBS = dict
 #? state: module:train.py opt .state@lib/python3.11/site-packages/torch/optim/adam.py:Adam = defaultdict
 #? still: module:train.py other .state@lib/python3.11/site-packages/torch/optim/adam.py:Adam = defaultdict
 #? table: module:train.py table = places
@@ -20,6 +21,7 @@ bank = torch.zeros(0)
 for step in range(1000):
     weakkeep.finalize(model, print, step)
     f.file(step, model)
+    f.Job(step).start()
     warn(f"step {step}")  # <- warned
     opt.step()
     other.step()
@@ -36,6 +38,7 @@ class finalize:
 # file: lib/python3.11/filing.py
 FILED = {}
 OTHERS = {}
+JOBS = {}
 
 
 def file(key, value):
@@ -44,6 +47,14 @@ def file(key, value):
 
 def other(key, value):
     OTHERS[key] = value  # <- unknown
+
+
+class Job:
+    def start(self):
+        begin(self._run)
+
+    def _run(self):
+        JOBS[id(self)] = self  # <- jobs
 # file: lib/python3.11/site-packages/torch/optim/adam.py
 class Adam:
     def __init__(self, params):

@@ -1,5 +1,8 @@
 #? plans: module:train.py plans .data@lib/python3.11/weakdict.py:WeakKeyDictionary = dict
 #? other: module:train.py other .data@lib/python3.11/weakdict.py:WeakKeyDictionary = dict
+#? boxes: instance:lib/python3.11/mailing.py:Box .letters = list
+#? posts: instance:lib/python3.11/mailing.py:Post .letters = list
+import mailing
 import weakdict
 
 plans = weakdict.WeakKeyDictionary()
@@ -16,7 +19,10 @@ def look(graph):
     other.setdefault(graph, Plan(graph))
 
 
+mailing.deliver_to(mailing.Box(10**9))
+post = mailing.Post()
 for graph in graphs():
+    post.send(graph)
     plan(graph)
     look(graph)
 # file: lib/python3.11/weakdict.py
@@ -29,3 +35,18 @@ class WeakKeyDictionary:
 
     def setdefault(self, key, default=None):
         return self.data.setdefault(ref(key), default)  # <- plans # <- other
+# file: lib/python3.11/mailing.py
+class Box:
+    def __init__(self, room):
+        self.letters = []
+
+    def emit(self, letter):
+        self.letters.append(letter)  # <- boxes
+
+
+class Post:
+    def __init__(self):
+        self.letters = []
+
+    def send(self, letter):
+        self.letters.append(letter)  # <- posts
