@@ -135,7 +135,7 @@ impl Live {
     /// Whether a container gets more elements: by its statement, else by what it is.
     pub(crate) fn adds_to_container(&self) -> bool {
         match self.statement {
-            Some(kind) => matches!(kind, Kind::Add | Kind::Extend | Kind::Item | Kind::Rebuilt | Kind::Handed),
+            Some(kind) => matches!(kind, Kind::Add | Kind::Extend | Kind::Item | Kind::Rebuilt | Kind::Wrapped | Kind::Handed),
             None => self.container.is_some(),
         }
     }

@@ -66,6 +66,8 @@ pub enum Kind {
     Item,
     /// A longer one takes its place: `xs = xs + [x]`, `torch.cat([xs, x])`.
     Rebuilt,
+    /// One that keeps the last one inside takes its place: `step = compose(step, more)`, `last = Node(x, last)`.
+    Wrapped,
     /// The method that adds is handed to somebody who calls it: `map(xs.append, ...)`.
     Handed,
     /// A hook or callback is registered.

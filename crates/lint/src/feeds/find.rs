@@ -128,7 +128,8 @@ impl<'f, 'p> Finder<'f, 'p> {
                 if super::ops::is_fresh(op.what) {
                     continue;
                 }
-                let ranked = self.ranked(&op.with(Kind::Assigned), alias, Certainty::Traced);
+                let kind = if self.wraps(op, alias) { Kind::Wrapped } else { Kind::Assigned };
+                let ranked = self.ranked(&op.with(kind), alias, Certainty::Traced);
                 if repeated || ranked.statement.repeated {
                     found.push(ranked);
                 }

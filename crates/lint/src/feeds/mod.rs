@@ -22,6 +22,7 @@ mod ops;
 mod positions;
 mod special;
 mod target;
+mod wrapped;
 
 use std::path::PathBuf;
 

@@ -346,3 +346,10 @@ fn where_a_value_is_made_comes_before_where_it_is_asked_for() {
     let first = first_of("averages.py", "shown");
     assert_eq!((first.site.line, first.kind), (12, Kind::Averaged), "{}", first.site.text);
 }
+
+#[test]
+fn what_keeps_the_last_one_inside_is_a_chain() {
+    let kind = |name| first_of("wrapped.py", name).kind;
+    assert_eq!(["augment", "last", "head"].map(kind), [Kind::Wrapped; 3]);
+    assert_eq!(kind("plain"), Kind::Assigned);
+}

@@ -43,6 +43,7 @@ fn adds(statement: &Statement) -> &'static str {
         Kind::Add | Kind::Handed => "adds an element each time",
         Kind::Extend => "adds elements each time",
         Kind::Item => "adds an entry for each new key",
+        Kind::Wrapped => "puts one in its place each time that keeps the last one inside",
         Kind::Rebuilt => "puts a longer one in its place each time",
         Kind::Hook => "registers one more each time",
         Kind::Cache => "keeps the result of every call with new arguments",

@@ -140,6 +140,7 @@ fn kind(kind: Kind) -> &'static str {
         Kind::Extend => "extend",
         Kind::Item => "item",
         Kind::Rebuilt => "rebuilt",
+        Kind::Wrapped => "wrapped",
         Kind::Handed => "handed",
         Kind::Hook => "hook",
         Kind::Cache => "cache",
