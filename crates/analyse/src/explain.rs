@@ -322,7 +322,12 @@ fn stopped(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
     let (from, to) = judged.rose_from_to;
     let alike = assessment.series.iter().filter(stopped).filter(|s| s.role == largest.role && s.copied == largest.copied).count();
     let who = if alike > 1 { format!("{alike} × {}: each ", largest.role.map_or("other", Role::label)) } else { String::new() };
-    let what = if largest.copied { "copied pages that it had shared" } else { "rose" };
+    let of_all = largest.kind == Kind::Shmem && largest.role.is_none();
+    let what = match () {
+        () if largest.copied => "copied pages that it had shared",
+        () if of_all => "its files rose",
+        () => "rose",
+    };
     let text = format!(
         "{who}{what} by {} from {} to {}, then level for {}: bounded, no leak",
         Bytes(judged.rose_before as u64),
@@ -334,7 +339,11 @@ fn stopped(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
     finding.kind = Some(largest.kind);
     finding.bytes = Some(judged.rose_before as u64);
     finding.confidence = 0.9;
-    finding.process = reference(run, largest.process).or_else(|| largest.process.is_none().then(|| copied_ref(run)));
+    finding.process = match largest.process {
+        None if of_all => Some(process_ref(run, largest, &[largest])),
+        None => Some(copied_ref(run)),
+        id => reference(run, id),
+    };
     Some(finding)
 }
 

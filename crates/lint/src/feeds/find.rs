@@ -87,6 +87,11 @@ impl<'f, 'p> Finder<'f, 'p> {
         if found.is_empty() {
             found = self.assigned(&aliases, false);
         }
+        // What was put there once gets larger by what is in it.
+        if holder.grows == Grows::Value && !found.iter().any(|each| each.statement.repeated) {
+            let links = self.links(holder);
+            found = if links.is_empty() { found } else { links };
+        }
         Ok(found)
     }
 
@@ -128,7 +133,7 @@ impl<'f, 'p> Finder<'f, 'p> {
                 if super::ops::is_fresh(op.what) {
                     continue;
                 }
-                let kind = if self.wraps(op, alias) { Kind::Wrapped } else { Kind::Assigned };
+                let kind = if self.wraps(op, alias.at) { Kind::Wrapped } else { Kind::Assigned };
                 let ranked = self.ranked(&op.with(kind), alias, Certainty::Traced);
                 if repeated || ranked.statement.repeated {
                     found.push(ranked);

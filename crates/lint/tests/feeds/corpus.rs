@@ -353,3 +353,18 @@ fn what_keeps_the_last_one_inside_is_a_chain() {
     assert_eq!(["augment", "last", "head"].map(kind), [Kind::Wrapped; 3]);
     assert_eq!(kind("plain"), Kind::Assigned);
 }
+
+#[test]
+fn an_object_that_gets_larger_does_so_by_the_chain_in_it() {
+    let case = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/feeds/corpus/wrapped.py"));
+    let train = Path::new(APP).join("train.py");
+    let class = |name: &str| ClassRef { module: "train".into(), name: name.into(), file: Some(train.clone()) };
+    let files = InMemory(case.files);
+    let asked = |name: &str| {
+        let all = lowtide_lint::feeds::Holder { through: vec![class(name)], ..holder("module:train.py history = value") };
+        let answers = feeds(&files, std::slice::from_ref(&train), &[], &[all]);
+        answers[0].statements.iter().map(|statement| (statement.site.text.clone(), statement.kind)).collect::<Vec<_>>()
+    };
+    assert_eq!(asked("History"), [("self.last = Frame(image, self.last)  # <- last".to_owned(), Kind::Wrapped)]);
+    assert!(asked("Search").iter().all(|(text, _)| !text.contains("self.last")), "not of that class");
+}
