@@ -26,6 +26,9 @@ fn growth_leads_to_the_names_that_hold_it() {
         assert!(is_named("-> .by_key: defaultdict"), "{at}");
         assert!(is_named("-> .head: Node"), "{at}");
         assert!(is_named("-> .text: str"), "{at}");
+        let raw = growth.holders.iter().find(|holder| holder.path.to_string().contains("-> .raw: bytearray")).expect(&at);
+        assert_eq!(raw.len, Some((600_000, 900_000)), "{at}");
+        assert!((300_000..1_000_000).contains(&raw.bytes), "its elements are bytes: {at}");
         assert!(is_named("remember: _lru_cache_wrapper remember() -> <cache>: dict Some((600, 900))"), "{at}");
         assert!(is_named("-> whole: tuple"), "{at}");
         assert!(is_named("nothing (a cycle that waits for the garbage collector)"), "{at}");

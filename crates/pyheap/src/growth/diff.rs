@@ -71,6 +71,8 @@ struct Grown {
     len: Option<(u64, u64)>,
     count: i64,
     bytes: i64,
+    /// Bytes that each element takes at least in the object itself.
+    slot: i64,
     /// What grew and holds it.
     above: Option<ObjectId>,
     /// Growth of what lies below it.
@@ -101,7 +103,7 @@ impl Grown {
 
     /// A list whose items others hold first has grown by its own slots at least.
     fn weight(&self) -> i64 {
-        self.bytes.max(i64::try_from(self.more()).unwrap_or(i64::MAX).saturating_mul(8))
+        self.bytes.max(i64::try_from(self.more()).unwrap_or(i64::MAX).saturating_mul(self.slot))
     }
 }
 
@@ -130,6 +132,8 @@ impl Census {
                 len: old.len.zip(node.len),
                 count: difference(node.count, old.count),
                 bytes: difference(node.bytes, old.bytes),
+                // A reference each, but for what has bytes.
+                slot: if kind == "bytearray" { 1 } else { 8 },
                 ..Grown::default()
             };
             if (this.more() > 0 || this.bytes > 0)

@@ -36,6 +36,7 @@ class Trainer:
         self.by_key = collections.defaultdict(list)
         self.head = None
         self.text = ""
+        self.raw = bytearray()
         self.steady = [0] * 1000
         self.nodes = [Store() for _ in range(12)]
         self.recent = collections.deque(maxlen=50)
@@ -45,6 +46,7 @@ class Trainer:
         self.by_key[n % 20].append(bytes(1000))
         self.head = Node(self.head)
         self.text = self.text + "x" * 1000
+        self.raw += b"x" * 1000
         self.recent.append([n])
         self.steady[n % 1000] = n % 7
         self.nodes[n % 12].filed.append(bytes(1000))
