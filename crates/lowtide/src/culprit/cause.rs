@@ -46,6 +46,8 @@ fn live(culprit: &Culprit, seen: &Seen) -> Live {
             Some("threads") => Memory::Threads,
             Some("processes") => Memory::Processes,
             Some(_) => Memory::Descriptors,
+            // All that live stand there, and each is there for itself: what a thread holds goes when it ends.
+            None if growth.path.is_book() && is_of_threads(&growth.path.root) => Memory::Threads,
             None if chain => Memory::Graph,
             None if tensors => Memory::Tensors,
             None if objects.is_empty() => Memory::Unknown,
@@ -66,6 +68,10 @@ fn live(culprit: &Culprit, seen: &Seen) -> Live {
         in_class: statement.is_some_and(|statement| statement.class.is_some()),
         ..Live::default()
     }
+}
+
+fn is_of_threads(root: &Place) -> bool {
+    matches!(root, Place::Module { name, .. } if name == "threading")
 }
 
 fn role(role: Role) -> Option<causes::Role> {
@@ -258,6 +264,19 @@ mod tests {
             let seen = Seen { objects: &self.objects, each: &self.each, views: self.views, role: Some(self.role) };
             cause(&self.culprit, &seen).map_or("none", |cause| cause.id)
         }
+    }
+
+    #[test]
+    fn threads_that_nobody_keeps_are_made_in_a_loop() {
+        let module = |name: &str| Some(Place::Module { name: name.into(), file: None });
+        let cause = |name: &str| {
+            let mut made = made().of("dict").each(&["cell", "function"]);
+            made = made.way(module(name), Some(StepName::Variable("_active".into())));
+            made.culprit.holder.path.steps.remove(0);
+            made.cause()
+        };
+        assert_eq!(cause("threading"), "LT706");
+        assert_eq!(cause("train"), "LT305", "a container of the program's own");
     }
 
     /// Causes with a signature that no holder shows: of memory that nobody in Python holds, of growth that ends or comes back,
