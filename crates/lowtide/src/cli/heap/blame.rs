@@ -156,3 +156,44 @@ fn kind(kind: Kind) -> &'static str {
         Kind::Call => "call",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// In the order of their declaration.
+    const ALL: [Kind; 18] = [
+        Kind::Add,
+        Kind::Extend,
+        Kind::Item,
+        Kind::Rebuilt,
+        Kind::Wrapped,
+        Kind::Handed,
+        Kind::Hook,
+        Kind::Cache,
+        Kind::Cycle,
+        Kind::Split,
+        Kind::Accumulated,
+        Kind::Averaged,
+        Kind::Carried,
+        Kind::Retained,
+        Kind::Zeroed,
+        Kind::CollectorOff,
+        Kind::Assigned,
+        Kind::Call,
+    ];
+
+    #[test]
+    fn every_kind_of_line_is_in_the_schema_and_no_other() {
+        assert!(ALL.iter().enumerate().all(|(at, kind)| *kind as usize == at), "one is missing here");
+        let schema: Value = serde_json::from_str(include_str!("../../../schema/lowtide.heap.1.json")).unwrap();
+        let said: Vec<&str> = schema["$defs"]["statement"]["properties"]["kind"]["enum"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|word| word.as_str().unwrap())
+            .collect();
+        assert_eq!(said, ALL.map(kind));
+    }
+}
