@@ -45,7 +45,7 @@ pub fn host_verdict(run: &Analyser, assessment: &Assessment) -> Verdict {
 /// Growth that cannot be more than likely, whatever its shape: file pages may be in it, or other people's memory, or looks
 /// show that it may have an end, or one that may show so is on its way.
 fn weak(run: &Analyser, series: &Series) -> bool {
-    let others = run.signal() != Signal::AnonShmem || series.role.is_none() && series.kind == Kind::Shmem;
+    let others = run.signal() != Signal::AnonShmem || series.is_dev_shm();
     others || looks::may_end(run, series) || looks::is_awaited(run, series)
 }
 
@@ -148,12 +148,12 @@ fn growth(run: &Analyser, assessment: &Assessment, group: &[&Series]) -> Finding
 }
 
 fn resource(assessment: &Assessment, series: &Series) -> &'static str {
-    let dev_shm = assessment.series.iter().any(|s| s.kind == Kind::Shmem && s.role.is_none() && s.judged.grows());
+    let dev_shm = assessment.series.iter().any(|s| s.is_dev_shm() && s.judged.grows());
     match series.kind {
         Kind::Processes => "processes",
         Kind::Fds => "fds",
         Kind::Threads => "threads",
-        Kind::Shmem if dev_shm || series.role.is_none() => "shm",
+        Kind::Shmem if dev_shm || series.is_dev_shm() => "shm",
         _ => "ram",
     }
 }
@@ -175,7 +175,7 @@ fn sentence(first: &Series, group: &[&Series], track: Option<&Track>) -> String 
             let whose = track.map_or(String::new(), |t| format!(" of pid {}", t.process.pid));
             format!("{what}{whose} rose from {low:.0} to {:.0} in {span}", judged.floor)
         }
-        Kind::Shmem if first.role.is_none() => {
+        Kind::Shmem if first.is_dev_shm() => {
             format!("/dev/shm: its low-water mark rose from {} to {} in {span}", Bytes(low as u64), Bytes(judged.floor as u64))
         }
         _ if first.copied => format!(
@@ -222,7 +222,7 @@ fn evidence(run: &Analyser, first: &Series) -> Vec<String> {
             Seconds(judged.until_s - judged.since_s)
         ));
     }
-    if first.kind == Kind::Shmem && first.role.is_none() {
+    if first.is_dev_shm() {
         evidence.extend(unmapped::evidence(run.store()));
     }
     if let Some((ended_s, track)) = first.process.and_then(|id| run.store().tracks.get(&id)).and_then(|t| gone(run, t)) {
@@ -322,7 +322,7 @@ fn stopped(run: &Analyser, assessment: &Assessment) -> Option<Finding> {
     let (from, to) = judged.rose_from_to;
     let alike = assessment.series.iter().filter(stopped).filter(|s| s.role == largest.role && s.copied == largest.copied).count();
     let who = if alike > 1 { format!("{alike} × {}: each ", largest.role.map_or("other", Role::label)) } else { String::new() };
-    let of_all = largest.kind == Kind::Shmem && largest.role.is_none();
+    let of_all = largest.is_dev_shm();
     let what = match () {
         () if largest.copied => "copied pages that it had shared",
         () if of_all => "its files rose",

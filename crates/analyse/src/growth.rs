@@ -30,6 +30,13 @@ pub struct Series {
     pub members: u32,
 }
 
+impl Series {
+    /// Whether it is what all of `/dev/shm` has, whoever wrote it.
+    pub fn is_dev_shm(&self) -> bool {
+        self.kind == Kind::Shmem && self.role.is_none()
+    }
+}
+
 /// All verdicts of one moment.
 #[derive(Debug)]
 pub struct Assessment {
@@ -296,7 +303,7 @@ impl Assessment {
     pub fn open(&self) -> impl Iterator<Item = &Series> {
         self.series.iter().filter(|s| match s.judged.outcome {
             // Others use /dev/shm too: its growth counts, its swings do not.
-            Outcome::Unclear if s.role.is_none() && s.kind == Kind::Shmem => false,
+            Outcome::Unclear if s.is_dev_shm() => false,
             Outcome::Unclear => !matches!(s.kind, Kind::File | Kind::Fds | Kind::Threads),
             Outcome::TooShort => s.process.is_some() && s.process == self.watch && s.kind == Kind::Anonymous,
             _ => false,

@@ -24,6 +24,7 @@ mod snapshot;
 mod target;
 mod temporary;
 mod terminal;
+mod threads;
 mod trigger;
 mod watch;
 

@@ -23,6 +23,8 @@ pub use cause::{Seen, cause};
 use holder::{Facts, holder};
 pub use source::Sources;
 
+use crate::threads::joined;
+
 /// Lines beside the first that are kept.
 const OTHERS: usize = 5;
 /// Growth by less between two looks is no accusation, however clear its line: healthy programs keep a few numbers for each step.
@@ -104,7 +106,7 @@ pub fn culprits(sources: &Sources, census: &Census, graphs: &HashSet<u64>, grown
         let holds = scope.spawn(|| holds(census, grown));
         let asks = !asked.is_empty();
         let answers = if asks { feeds::feeds(sources, facts.entries(), facts.search(), &asked) } else { Vec::new() };
-        (answers, holds.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        (answers, joined(holds))
     });
     let mut answers = answers.into_iter();
     let near = near(sources, census);

@@ -33,10 +33,9 @@ pub struct Shared<'a> {
 }
 
 /// When what several threads find is given to one of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claiming {
     /// To the first that comes.
-    #[default]
     AtOnce,
     /// To the first in order, when all have looked: see [`Worker::claim_left`].
     InOrder,
@@ -116,10 +115,9 @@ impl<'a> Worker<'a> {
         std::mem::take(&mut self.output)
     }
 
-    /// Takes an output's memory back for a later one.
+    /// Takes an output's memory back for a later one; nothing of it waits to be claimed any more.
     pub fn reuse(&mut self, mut output: Output) {
         output.found.clear();
-        output.unclaimed = 0;
         output.sizes.clear();
         if self.spare.len() < SPARE {
             self.spare.push(output);
@@ -181,7 +179,8 @@ impl<'a> Worker<'a> {
         let waits = self.claiming == Claiming::InOrder;
         // `[None] * 1000`, and the like.
         let is_twice = || self.output.found.last().is_some_and(|last| last.address() == old.target);
-        if if waits { !is_twice() } else { seen.set(old.target) } {
+        let is_ours = if waits { !is_twice() } else { seen.set(old.target) };
+        if is_ours {
             let size = self.leaf_size(old.target, kind);
             self.output.found.push(Found::by_object(old.target, kind, old.parent, size));
             if waits {

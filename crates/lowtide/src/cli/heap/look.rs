@@ -14,6 +14,7 @@ use crate::exit::Failure;
 use crate::layouts;
 use crate::patience::{ATTEMPTS, Patience};
 use crate::terminal;
+use crate::threads::joined;
 
 /// Expected pause per MiB of private memory. Measured on heaps of 0.1 to 10 million objects: 0.2 s per million, which have some
 /// 75 MiB; what lies in large blocks (arrays, tensors) is not read and makes it shorter.
@@ -275,7 +276,7 @@ fn both(
             }
         });
         let census = Census::take(Arc::clone(image), python, threads);
-        let memory = memory.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let memory = joined(memory);
         let memory = census.is_ok().then(|| memory.transpose()).flatten();
         (census, memory)
     })

@@ -5,10 +5,10 @@ use lowtide_pyheap::types::TypeId;
 use lowtide_pyheap::{Beyond, Census, Growth, ObjectId, Ownership, Parent, Path, StepName, Summary, Total};
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::thread::ScopedJoinHandle;
 
 use super::look::Look;
 use super::memory::{self, MemoryView};
+use crate::threads::joined;
 
 /// Lines of a list that are shown unless all are asked for.
 const TOP: usize = 12;
@@ -104,10 +104,6 @@ pub fn view<T>(
     let by_name = wanted.holder.is_some();
     let view = View { bytes, memory, types, types_left, holders, holders_left, of_type, growth, grown_own, holders_own, by_name };
     (view, said)
-}
-
-fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// What these own: of the first `grown` of them, and of the rest.
