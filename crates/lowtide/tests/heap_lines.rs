@@ -259,3 +259,39 @@ fn source_that_is_in_no_file_is_said() {
     assert_eq!((&seen["standing"], &seen["site"]), (&Value::from("unknown"), &Value::Null), "{seen:#}");
     assert!(seen["why"].as_str().unwrap().contains("no file is known for the module"), "{seen:#}");
 }
+
+#[test]
+fn a_librarys_small_containers_have_no_line_unless_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("site-packages");
+    std::fs::create_dir(&library).unwrap();
+    let shelves = "few = []\nmany = []\n\ndef put(x):\n    few.append(x)\n\ndef pile(x):\n    many.append(x)\n";
+    std::fs::write(library.join("shelves.py"), shelves).unwrap();
+    let program = "
+import sys
+sys.path.append('site-packages')
+import shelves
+
+own = []
+
+for i in range(300):
+    own.append(i)
+    shelves.put(i)
+    shelves.pile(bytes(20_000))
+
+print('ready', flush=True)
+sys.stdin.read()
+";
+    std::fs::write(folder.path().join("train.py"), program).unwrap();
+    let target = Target::start("python3", &["train.py"], folder.path());
+    let line = |arguments: &[&str], name: &str| {
+        let answer: Value = serde_json::from_str(&target.heap(&[&["--format", "json"], arguments].concat())).unwrap();
+        let all = answer["containers"].as_array().unwrap();
+        let is_named = |holder: &&Value| holder["path"]["text"].as_str().unwrap().ends_with(&format!("{name}: list"));
+        all.iter().find(is_named).unwrap_or_else(|| panic!("no {name} in {answer:#}"))["site"]["line"].as_u64()
+    };
+    assert_eq!(line(&[], "own"), Some(9));
+    assert_eq!(line(&[], "many"), Some(8), "a library's, and most of all that there is");
+    assert_eq!(line(&[], "few"), None);
+    assert_eq!(line(&["--holder", "few"], "few"), Some(5));
+}

@@ -5,67 +5,27 @@
 //! a closure, a generator. Where a step has no name there (a C object's words, a value in use), the class of what it leads to
 //! is where the rest begins.
 
-use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::collections::HashSet;
 
 use lowtide_lint::feeds::{CYCLE, ClassRef, FunctionRef, Grows, Holder, Root, Step, TEE};
 use lowtide_lint::program::is_library;
 use lowtide_pyheap::types::{Kind, Type, flags};
-use lowtide_pyheap::{Census, Function, HolderGrowth, Module, ObjectId, Path, Place, StepName};
+use lowtide_pyheap::{Census, Function, HolderGrowth, ObjectId, Path, Place, StepName};
 
 use super::Sources;
+use super::modules::{Modules, source};
 
-/// What is known of a process beside its objects.
-pub struct Facts<'a> {
-    census: &'a Census,
-    sources: &'a Sources,
-    /// By the address of the module: its name and file.
-    modules: HashMap<u64, (String, Option<PathBuf>)>,
-    /// By the name of the module: its file.
-    files: HashMap<String, PathBuf>,
+/// What is known of a process.
+#[derive(Clone, Copy)]
+pub struct Facts<'s, 'a> {
+    pub sources: &'s Sources,
+    pub census: &'a Census,
+    pub modules: &'a Modules,
     /// Tensors that have a graph, by the address of their object.
-    graphs: &'a HashSet<u64>,
-    entries: Vec<PathBuf>,
-    search: Vec<PathBuf>,
+    pub graphs: &'a HashSet<u64>,
 }
 
-impl<'a> Facts<'a> {
-    pub fn new(sources: &'a Sources, census: &'a Census, graphs: &'a HashSet<u64>) -> Self {
-        let mut facts = Self {
-            census,
-            sources,
-            modules: HashMap::new(),
-            files: HashMap::new(),
-            graphs,
-            entries: Vec::new(),
-            search: census.search_path().iter().filter_map(|folder| sources.path(folder)).collect(),
-        };
-        let modules = census.modules();
-        let ours = ours(sources, &modules);
-        for module in modules {
-            let file = module.file.as_deref().and_then(|file| source(sources, &module.name, file));
-            if let Some(file) = &file {
-                facts.files.entry(module.name.clone()).or_insert_with(|| file.clone());
-                let is_ours = ours.iter().any(|folder| file.starts_with(folder));
-                if !is_library(file) && !is_ours && !facts.entries.contains(file) {
-                    facts.entries.push(file.clone());
-                }
-            }
-            facts.modules.insert(module.address, (module.name, file));
-        }
-        facts
-    }
-
-    /// The program's own files, that it was started with first.
-    pub fn entries(&self) -> &[PathBuf] {
-        &self.entries
-    }
-
-    /// `sys.path`.
-    pub fn search(&self) -> &[PathBuf] {
-        &self.search
-    }
-
+impl Facts<'_, '_> {
     /// Whether a way leads through libraries only: neither where it begins nor any class on it is the program's own.
     pub fn is_librarys(&self, path: &Path) -> bool {
         let own_file = |file: &str| self.sources.path(file).is_some_and(|file| !is_library(&file));
@@ -75,7 +35,7 @@ impl<'a> Facts<'a> {
             Place::Thread { .. } | Place::Type | Place::Interpreter | Place::Native | Place::Garbage => false,
         };
         let by_step = |id: ObjectId| {
-            let own = |class: &Type| self.files.get(&class.module).is_some_and(|file| !is_library(file));
+            let own = |class: &Type| self.modules.file(&class.module).is_some_and(|file| !is_library(file));
             self.census.kind(id).is_some_and(own) || self.census.as_class(id).is_some_and(own)
         };
         let by_function = |function: &Option<Function>| function.as_ref().is_some_and(|function| own_file(&function.file));
@@ -83,7 +43,7 @@ impl<'a> Facts<'a> {
     }
 
     fn class_ref(&self, class: &Type) -> ClassRef {
-        let file = self.files.get(&class.module).cloned();
+        let file = self.modules.file(&class.module).cloned();
         ClassRef { module: class.module.clone(), name: class.qualname().to_owned(), file }
     }
 
@@ -95,7 +55,7 @@ impl<'a> Facts<'a> {
     /// The class of an object, where it is one of Python code: one that a statement of some source makes.
     fn class_of(&self, id: ObjectId) -> Option<ClassRef> {
         let class = self.census.kind(id)?;
-        let made = class.has(flags::HEAPTYPE) && self.files.contains_key(&class.module);
+        let made = class.has(flags::HEAPTYPE) && self.modules.file(&class.module).is_some();
         made.then(|| self.class_ref(class))
     }
 
@@ -111,24 +71,6 @@ impl<'a> Facts<'a> {
         let objects = self.census.objects();
         if self.graphs.contains(&objects.address(grown.id)) { Grows::Graph } else { Grows::Value }
     }
-}
-
-/// The folders of what `run` puts into a process, and of the package that programs may import: no part of the program, whose functions are
-/// called by nobody there.
-fn ours(sources: &Sources, modules: &[Module]) -> Vec<PathBuf> {
-    let packages = modules.iter().filter_map(|module| match module.name.as_str() {
-        // Beside it lies the `sitecustomize` that starts it.
-        "_lowtide" => Some((module.file.as_deref()?, 2)),
-        "lowtide" => Some((module.file.as_deref()?, 1)),
-        _ => None,
-    });
-    packages.filter_map(|(file, up)| sources.path(file)?.ancestors().nth(up).map(PathBuf::from)).collect()
-}
-
-/// The source file of a module. A program may have any name; a module of another ending (`.so`) is no source.
-fn source(sources: &Sources, module: &str, file: &str) -> Option<PathBuf> {
-    let is_source = |file: &PathBuf| module == "__main__" || file.extension().is_some_and(|ending| ending == "py");
-    sources.path(file).filter(is_source)
 }
 
 /// A way that is being followed: where the source knows it to begin, and the names since.
@@ -210,7 +152,7 @@ fn begins(facts: &Facts, before: Option<(ObjectId, Option<&Function>)>, step: &S
     let function = || facts.function_ref(function?);
     Some(match (kind.kind, step) {
         (Kind::Module, StepName::Variable(name)) => {
-            let (module, file) = facts.modules.get(&facts.census.objects().address(id))?;
+            let (module, file) = facts.modules.at(facts.census.objects().address(id))?;
             (Root::Module { name: module.clone(), file: file.clone() }, vec![Step::Name(name.clone())])
         }
         (Kind::Type, StepName::Attribute(name)) => {

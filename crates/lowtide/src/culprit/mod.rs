@@ -7,6 +7,7 @@
 
 mod cause;
 mod holder;
+mod modules;
 mod source;
 pub mod words;
 
@@ -20,7 +21,9 @@ use lowtide_pyheap::types::TypeId;
 use lowtide_pyheap::{Census, HolderGrowth, ObjectId, Parent, Place};
 
 pub use cause::{Seen, cause};
-use holder::{Facts, holder};
+pub use holder::Facts;
+use holder::holder;
+pub use modules::Modules;
 pub use source::Sources;
 
 use crate::threads::joined;
@@ -28,7 +31,7 @@ use crate::threads::joined;
 /// Lines beside the first that are kept.
 const OTHERS: usize = 5;
 /// Growth by less between two looks is no accusation, however clear its line: healthy programs keep a few numbers for each step.
-const WORTH: i64 = 64 << 10;
+pub const WORTH: i64 = 64 << 10;
 /// Nobody keeps objects of a page and more by the way, or threads and files: their growth counts whatever it is in all.
 const HEAVY: i64 = 4096;
 
@@ -94,23 +97,29 @@ impl Culprit {
     }
 }
 
-/// The lines that add to what grew, in the order of `grown` (that of the most bytes). Reads the program's files, parses them
-/// and runs nothing; to be called when the process goes on again. Takes some 10 ms for each MiB of source. `graphs` are the [`graphs`]
-/// of its memory.
-pub fn culprits(sources: &Sources, census: &Census, graphs: &HashSet<u64>, grown: &[HolderGrowth]) -> Vec<Culprit> {
-    let facts = Facts::new(sources, census, graphs);
-    let questions: Vec<Result<feeds::Holder, String>> = grown.iter().map(|grown| holder(&facts, grown)).collect();
+/// The lines that add to what grew, in the order of `grown` (that of the most bytes), then those of `whole`: containers that may have
+/// grown at any time, or never. Reads the program's files, parses them and runs nothing; to be called when the process goes on
+/// again. Takes some 10 ms for each MiB of source, so that of the many small containers that libraries have, those that hold less than
+/// `least` bytes have no line.
+pub fn culprits(facts: Facts, grown: &[HolderGrowth], whole: &[HolderGrowth], least: i64) -> Vec<Culprit> {
+    let Facts { sources, census, modules, .. } = facts;
+    let is_worth_it = |whole: &HolderGrowth| whole.bytes >= least || !facts.is_librarys(&whole.path);
+    let of_whole =
+        |whole| if is_worth_it(whole) { holder(&facts, whole) } else { Err("a library has it, and it is small".to_owned()) };
+    let of_grown = grown.iter().map(|grown| holder(&facts, grown));
+    let questions: Vec<Result<feeds::Holder, String>> = of_grown.chain(whole.iter().map(of_whole)).collect();
     let asked: Vec<feeds::Holder> = questions.iter().flatten().cloned().collect();
+    let all: Vec<&HolderGrowth> = grown.iter().chain(whole).collect();
     // All objects are gone through while files are read.
     let (answers, holds) = std::thread::scope(|scope| {
-        let holds = scope.spawn(|| holds(census, grown));
+        let holds = scope.spawn(|| holds(census, &all));
         let asks = !asked.is_empty();
-        let answers = if asks { feeds::feeds(sources, facts.entries(), facts.search(), &asked) } else { Vec::new() };
+        let answers = if asks { feeds::feeds(sources, modules.entries(), modules.search(), &asked) } else { Vec::new() };
         (answers, joined(holds))
     });
     let mut answers = answers.into_iter();
     let near = near(sources, census);
-    let each = grown.iter().zip(questions).map(|(grown, question)| {
+    let each = all.iter().zip(questions).map(|(grown, question)| {
         let answer = match question {
             Ok(_) => answers.next().unwrap_or_default(),
             Err(reason) => Answer { reason: Some(reason), ..Answer::default() },
@@ -118,7 +127,7 @@ pub fn culprits(sources: &Sources, census: &Census, graphs: &HashSet<u64>, grown
         let answer = with_unread(answer);
         let in_library = facts.is_librarys(&grown.path);
         let opens = if grown.path.is_book() { Vec::new() } else { census.opens(grown.id) };
-        let mut culprit = culprit(grown.clone(), answer, in_library, opens, sources);
+        let mut culprit = culprit((*grown).clone(), answer, in_library, opens, sources);
         culprit.limit = census.limit(grown.id);
         if culprit.limit.is_some() {
             // Whatever the source seems to do: what it makes elsewhere, or under conditions, is there.
@@ -228,7 +237,7 @@ pub fn adds_again(statement: &Statement) -> bool {
 }
 
 /// The type of most of what each container has.
-fn holds(census: &Census, grown: &[HolderGrowth]) -> HashMap<ObjectId, String> {
+fn holds(census: &Census, grown: &[&HolderGrowth]) -> HashMap<ObjectId, String> {
     let mut wanted: Vec<ObjectId> = grown.iter().filter(|holder| holder.len.is_some()).map(|holder| holder.id).collect();
     wanted.sort_unstable();
     wanted.dedup();

@@ -1,27 +1,26 @@
 //! The lines that add to what a look shows, as text and as JSON.
 
 use lowtide_lint::feeds::{Bound, Kind, Site, Statement};
-use lowtide_pyheap::{Census, HolderGrowth, Total};
+use lowtide_pyheap::{HolderGrowth, Total};
 use serde_json::{Value, json};
-use std::collections::HashSet;
 
 use super::text::row;
 use super::view::Holder;
-use crate::culprit::{self, Culprit, Sources, Standing, words};
+use crate::culprit::{self, Culprit, Facts, Sources, Standing, words};
 
 /// Lines beside the first that the text shows.
 const SHOWN: usize = 3;
 
 /// The lines of what is shown: of what grew, and of containers.
-pub struct Blame {
-    pub sources: Sources,
+pub struct Blame<'a> {
+    sources: &'a Sources,
     pub grown: Vec<Culprit>,
     pub containers: Vec<Culprit>,
 }
 
-impl Blame {
-    /// Reads the program's source for them.
-    pub fn new(sources: Sources, census: &Census, graphs: &HashSet<u64>, grown: &[HolderGrowth], containers: &[Holder]) -> Self {
+impl<'a> Blame<'a> {
+    /// Reads the program's source for them. Containers of libraries have a line where they hold so many bytes at `least`.
+    pub fn new(facts: Facts<'a, '_>, grown: &[HolderGrowth], containers: &[Holder], least: i64) -> Self {
         // A container has grown from nothing, some time ago.
         let whole = containers.iter().map(|container| {
             let Total { count, bytes } = container.held;
@@ -35,10 +34,9 @@ impl Blame {
                 alike: 1,
             }
         });
-        let asked: Vec<HolderGrowth> = grown.iter().cloned().chain(whole).collect();
-        let mut culprits = culprit::culprits(&sources, census, graphs, &asked);
+        let mut culprits = culprit::culprits(facts, grown, &whole.collect::<Vec<_>>(), least);
         let containers = culprits.split_off(grown.len().min(culprits.len()));
-        Self { sources, grown: culprits, containers }
+        Self { sources: facts.sources, grown: culprits, containers }
     }
 
     /// Adds the lines of one that grew, with what to think of it.
@@ -46,7 +44,7 @@ impl Blame {
         self.lines(out, culprit, indent, width);
         let mut say = |label: &str, words: &str| out.push_str(&row(&[""], &format!("{label}  {words}"), &[indent], width));
         if culprit.site.is_some() || culprit.in_library {
-            say("why ", &words::why(culprit, &self.sources));
+            say("why ", &words::why(culprit, self.sources));
         }
         if let Some(near) = &culprit.near {
             say("near", &format!("{}:{}  in {}()", self.sources.shown(&near.file), near.line, near.function));
@@ -60,7 +58,7 @@ impl Blame {
 
     fn lines(&self, out: &mut String, culprit: &Culprit, indent: usize, width: usize) {
         let mut say = |label: &str, site: &Site| {
-            out.push_str(&row(&[""], &format!("{label}  {}", words::place(site, &self.sources)), &[indent], width));
+            out.push_str(&row(&[""], &format!("{label}  {}", words::place(site, self.sources)), &[indent], width));
         };
         let Some(first) = &culprit.site else { return };
         let library = if first.library { " of a library" } else { "" };
@@ -86,7 +84,7 @@ impl Blame {
         holder["site"] = culprit.site.as_ref().map_or(Value::Null, statement);
         holder["sites"] = culprit.others.iter().map(statement).collect();
         holder["standing"] = standing.into();
-        holder["why"] = words::why(culprit, &self.sources).into();
+        holder["why"] = words::why(culprit, self.sources).into();
         holder["library"] = culprit.in_library.into();
         holder["near"] = culprit
             .near

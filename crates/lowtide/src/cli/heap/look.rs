@@ -93,14 +93,19 @@ impl Look {
     pub fn take(process: &Process, extent: Extent, max_pause: Option<Duration>, threads: usize) -> Result<Self, Failure> {
         let cannot = |error: &dyn std::error::Error| Failure::cannot(error.to_string());
         let later = |error: &dyn std::error::Error| Failure::cannot(format!("{error}; try again later"));
-        let image = process.image().map_err(|error| cannot(&error))?;
-        let runtime = Python::runtime(process, &image).map_err(|error| cannot(&error))?;
+        // Some kernels take longer to say what a cgroup has than it takes to find the interpreter.
+        let (room, runtime) = std::thread::scope(|scope| {
+            let room = scope.spawn(room);
+            let runtime = process.image().map_err(Error::from).and_then(|image| Ok((Python::runtime(process, &image)?, image)));
+            (joined(room), runtime)
+        });
+        let (runtime, image) = runtime.map_err(|error| cannot(&error))?;
         // Most of what can be wrong is seen without a stop.
         if let Err(error @ (Error::FreeThreaded { .. } | Error::Unknown { .. })) = Python::at(&image, runtime) {
             return Err(cannot(&error));
         }
         drop(image);
-        let room = room()?;
+        let room = room?;
         let expected = expected(process.pid());
         let allowed = max_pause.unwrap_or_else(|| (expected * 4).clamp(ALLOWED, MOST));
         terminal::say(&format!(

@@ -16,10 +16,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lowtide_pyheap::Summary;
 use lowtide_pyheap::torch::Filter;
+use lowtide_pyheap::{Census, Summary};
 
-use crate::culprit::{self, Sources};
+use crate::culprit::{self, Facts, Modules, Sources};
 use crate::duration;
 use crate::exit::{self, Failure};
 use crate::output::TextOrJson;
@@ -28,6 +28,10 @@ use blame::Blame;
 use look::{Extent, Look, Saved};
 use tide::Apart;
 use view::Wanted;
+
+/// A library's container has a line where it holds at least one part in so many of all objects: libraries have hundreds of them, and what
+/// they keep of their own from the start is nobody's fault.
+const LIBRARYS: u64 = 100;
 
 /// List what is alive in a running Python, what grows there, and who holds it.
 #[derive(Debug, clap::Args)]
@@ -127,11 +131,17 @@ fn shown(args: &Args, mut look: Look, before: Option<&Summary>, sources: Sources
     let graphs = culprit::graphs(look.memory.as_ref());
     // What grew is known last; without it the program's source is read while somebody else works out what memory is for.
     let is_alone = before.is_none();
-    let (view, blame) = view::view(&mut look, before, &wanted, |census, containers| {
-        if is_alone { Ok(Blame::new(sources, census, &graphs, &[], containers)) } else { Err(sources) }
+    let modules_of = |census: &Census| Modules::of(&sources, census);
+    let (view, known) = view::view(&mut look, before, &wanted, modules_of, |census, bytes, modules, containers| {
+        let facts = Facts { sources: &sources, census, modules: &modules, graphs: &graphs };
+        let blame = is_alone.then(|| Blame::new(facts, &[], containers, least(&wanted, bytes)));
+        blame.ok_or(modules)
     });
     let grown = view.growth.as_ref().map_or(&[][..], |growth| &growth.holders);
-    let blame = blame.unwrap_or_else(|sources| Blame::new(sources, &look.census, &graphs, grown, &view.holders));
+    let blame = known.unwrap_or_else(|modules| {
+        let facts = Facts { sources: &sources, census: &look.census, modules: &modules, graphs: &graphs };
+        Blame::new(facts, grown, &view.holders, least(&wanted, view.bytes))
+    });
     let stdout = std::io::stdout();
     let answer = match args.format {
         TextOrJson::Json => json::json(&look, &view, &blame),
@@ -142,6 +152,12 @@ fn shown(args: &Args, mut look: Look, before: Option<&Summary>, sources: Sources
     // The process ends now, and its memory with it: to give back millions of pieces one by one would only take time.
     std::mem::forget((look, view, blame));
     Ok(exit::DONE)
+}
+
+/// Bytes that a library's container holds at least to have a line, where all objects have so many. Who asks for one by its name is told
+/// its line, however small it is.
+fn least(wanted: &Wanted, bytes: u64) -> i64 {
+    if wanted.holder.is_some() { 0 } else { culprit::WORTH.max(i64::try_from(bytes / LIBRARYS).unwrap_or(i64::MAX)) }
 }
 
 /// The summary of an earlier look, if it was of the process that is looked at now: objects are told by their addresses.

@@ -59,12 +59,14 @@ pub struct Holder {
     pub held: Total,
 }
 
-/// Works out what is shown. `then` is asked about the containers as soon as they are known; what it says comes with the view.
-pub fn view<T>(
+/// Works out what is shown. `then` is asked about the containers as soon as they are known, with the bytes of all objects and what
+/// `meanwhile` has said; what it says comes with the view.
+pub fn view<M: Send, T>(
     look: &mut Look,
     before: Option<&Summary>,
     wanted: &Wanted,
-    then: impl FnOnce(&Census, &[Holder]) -> T,
+    meanwhile: impl FnOnce(&Census) -> M + Send,
+    then: impl FnOnce(&Census, u64, M, &[Holder]) -> T,
 ) -> (View, T) {
     let top = if wanted.all { usize::MAX } else { TOP };
     let census = &look.census;
@@ -81,11 +83,12 @@ pub fn view<T>(
             let by_type = census.by_type();
             let bytes = by_type.iter().map(|(_, total)| total.bytes).sum();
             let of_type = wanted.kind.as_ref().map_or_else(Vec::new, |name| of_type(census, name, top));
-            (bytes, types(census, by_type, wanted, top), of_type)
+            ((bytes, types(census, by_type, wanted, top), of_type), meanwhile(census))
         });
         let holders = holders(census, wanted, top);
-        let said = then(census, &holders.0);
-        (joined(by_type), holders, said, memory.map(joined))
+        let (by_type, known) = joined(by_type);
+        let said = then(census, by_type.0, known, &holders.0);
+        (by_type, holders, said, memory.map(joined))
     });
     let growth = before.map(|before| {
         let mut growth = look.census.growth_since(before);

@@ -16,7 +16,7 @@ use lowtide_pyheap::{
 };
 
 use super::named::name;
-use crate::culprit::{self, Culprit, Seen, Sources, Standing, culprits, words};
+use crate::culprit::{self, Culprit, Facts, Modules, Seen, Sources, Standing, culprits, words};
 
 /// Objects that are less than this share of what a holder has more are not worth a line.
 const WORTH: f64 = 0.05;
@@ -99,7 +99,9 @@ pub fn grown(now: Now, before: &Before, seconds: f64) -> Grown {
     let added = added(census, memory, elsewhere, &growth.holders, &below);
     let beyond = memory.map_or_else(Beyond::default, |memory| memory.beyond(census, true));
     let owned = owned(census, &growth.holders, &below, &beyond);
-    let culprits = culprits(sources, census, &culprit::graphs(memory), &growth.holders);
+    let (modules, graphs) = (Modules::of(sources, census), culprit::graphs(memory));
+    let facts = Facts { sources, census, modules: &modules, graphs: &graphs };
+    let culprits = culprits(facts, &growth.holders, &[], 0);
     let holders = culprits.iter().zip(added).zip(owned);
     let holders = holders.map(|((culprit, added), (also, unaccounted))| HolderGrown {
         also,
