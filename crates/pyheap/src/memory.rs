@@ -15,6 +15,7 @@ use crate::torch::{self, Finder, Layout, Tensor, Torch, fake};
 use crate::walk::ObjectId;
 use lowtide_remote::{Error, Image, Process};
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Resident bytes of a heap of malloc's of which Python's objects are the smaller part: it is not worth keeping.
 const LARGE_HEAP: u64 = 48 << 20;
@@ -49,14 +50,22 @@ impl Memory {
     }
 
     /// As [`Memory::look`], while somebody else counts the objects through the same image: reads ahead for them what they will come to.
-    /// A small heap is kept with it, and so is read once for both.
+    /// A small heap is kept with it, and so is read once for both. `None` where it is no longer `wanted` when that was read.
     ///
     /// # Errors
     /// As of [`Memory::look`].
-    pub fn look_beside(process: &Process, image: &Image, layouts: &[Layout]) -> Result<Memory, Error> {
-        let ahead = read_ahead(process, image)?;
+    pub fn look_beside(
+        process: &Process,
+        image: &Image,
+        layouts: &[Layout],
+        wanted: &AtomicBool,
+    ) -> Result<Option<Memory>, Error> {
+        let ahead = read_ahead(process, image, wanted)?;
+        if !wanted.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         let rest = Resident::of_some(process, image.maps(), |map| !ahead::may_have_objects(map))?;
-        Self::of(process, image, layouts, ahead.and(&rest))
+        Self::of(process, image, layouts, ahead.and(&rest)).map(Some)
     }
 
     fn of(process: &Process, image: &Image, layouts: &[Layout], resident: Resident) -> Result<Memory, Error> {
@@ -190,18 +199,18 @@ impl Memory {
     }
 }
 
-/// Reads for somebody else who counts objects what they will come to. Gives what is resident there: the pages of files are many, and
+/// Reads for somebody else who counts objects what they will come to, until it is no longer `wanted`. Gives what is resident there: the pages of files are many, and
 /// nobody should wait for the kernel to go through them.
 ///
 /// # Errors
 /// As of [`Memory::look`].
-pub fn read_ahead(process: &Process, image: &Image) -> Result<Resident, Error> {
+pub fn read_ahead(process: &Process, image: &Image, wanted: &AtomicBool) -> Result<Resident, Error> {
     let areas = Areas::new(image.maps());
     let resident = Resident::of_some(process, image.maps(), ahead::may_have_objects)?;
     let heap = areas.heap().zip(areas.heap_end()).map_or(0, |(first, end)| resident.within(first.start, end));
-    ahead::arenas(image, areas, &resident);
+    ahead::arenas(image, areas, &resident, wanted);
     if heap < LARGE_HEAP {
-        ahead::heap(image, areas, &resident);
+        ahead::heap(image, areas, &resident, wanted);
     }
     Ok(resident)
 }

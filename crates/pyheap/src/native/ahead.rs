@@ -7,6 +7,7 @@ use super::area::{Areas, is_anonymous, is_named};
 use super::pymalloc::{self, HEADER};
 use super::resident::Resident;
 use lowtide_remote::{Image, Map};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the image reads at once.
 const CLUSTER: u64 = 64 << 10;
@@ -28,27 +29,27 @@ fn may_have_arenas(map: &Map) -> bool {
     is_anonymous(map) && map.perms.read && map.perms.write
 }
 
-/// Reads all of malloc's main heap that is in memory.
-pub fn heap(image: &Image, areas: Areas<'_>, resident: &Resident) {
+/// Reads all of malloc's main heap that is in memory, as long as it is wanted.
+pub fn heap(image: &Image, areas: Areas<'_>, resident: &Resident, wanted: &AtomicBool) {
     for area in areas.iter().filter(|area| is_heap(area)) {
-        if !clusters(area.start, area.end, resident).all(|base| image.read_ahead(base)) {
+        if !clusters(area.start, area.end, resident).all(|base| wanted.load(Ordering::Relaxed) && image.read_ahead(base)) {
             return;
         }
     }
 }
 
-/// Reads what Python's arenas have in use.
-pub fn arenas(image: &Image, areas: Areas<'_>, resident: &Resident) {
+/// Reads what Python's arenas have in use, as long as it is wanted.
+pub fn arenas(image: &Image, areas: Areas<'_>, resident: &Resident, wanted: &AtomicBool) {
     let places = areas.iter().filter(|area| may_have_arenas(area)).flat_map(|area| clusters(area.start, area.end, resident));
     let mut places = places.filter(|base| !image.has_read(*base)).take(LOOKS);
     loop {
         let row: Vec<u64> = places.by_ref().take(ROW).collect();
-        if row.is_empty() {
+        if row.is_empty() || !wanted.load(Ordering::Relaxed) {
             return;
         }
         for (base, head) in row.iter().zip(image.read_each_once::<HEADER>(&row)) {
             let in_use = head.and_then(|head| pymalloc::pool(*base, &head)).is_some_and(|pool| pool.used > 0);
-            if in_use && !image.read_ahead(*base) {
+            if in_use && !(wanted.load(Ordering::Relaxed) && image.read_ahead(*base)) {
                 return;
             }
         }
@@ -94,18 +95,28 @@ mod tests {
     fn what_objects_lie_in_is_read_and_nothing_else() {
         let (image, resident) = memory();
         let areas = Areas::new(image.maps());
-        arenas(&image, areas, &resident);
+        arenas(&image, areas, &resident, &AtomicBool::new(true));
         let read = |places: &[u64]| places.iter().map(|place| image.has_read(*place)).collect::<Vec<_>>();
         assert_eq!(read(&[ARENA, ARENA + 0x1_0000, ARENA + 0x2_0000, OTHER, HEAP]), [true, false, true, false, false]);
-        heap(&image, areas, &resident);
+        heap(&image, areas, &resident, &AtomicBool::new(true));
         assert_eq!(read(&[HEAP, HEAP + 0x1_0000, HEAP + 0x2_0000, OTHER]), [false, true, false, false]);
+    }
+
+    #[test]
+    fn what_nobody_wants_any_more_is_not_read() {
+        let (image, resident) = memory();
+        let areas = Areas::new(image.maps());
+        let wanted = AtomicBool::new(false);
+        arenas(&image, areas, &resident, &wanted);
+        heap(&image, areas, &resident, &wanted);
+        assert_eq!(image.bytes_read(), 0);
     }
 
     #[test]
     fn a_part_of_the_room_is_left_to_what_is_asked_for() {
         let (image, resident) = memory();
         let image = image.with_budget(4 * CLUSTER);
-        arenas(&image, Areas::new(image.maps()), &resident);
+        arenas(&image, Areas::new(image.maps()), &resident, &AtomicBool::new(true));
         assert!(image.has_read(ARENA) && !image.has_read(ARENA + 0x2_0000));
         assert!(image.trouble().is_none());
     }

@@ -38,6 +38,14 @@ impl<'a> Reader<'a> {
         self.image.u64(object.checked_add(fixed::TYPE)?)
     }
 
+    /// The same for what may be an object or anything else. Objects count their references, so that they are in memory that can be
+    /// written: code and constants, to which many words of objects lead, are not read for it.
+    #[inline]
+    #[must_use]
+    pub fn type_of_any(&self, address: u64) -> Option<u64> {
+        self.image.u64_if_writable(address.checked_add(fixed::TYPE)?)
+    }
+
     /// `ob_size` of what has a variable size: `None` where it is negative or absurd.
     #[inline]
     #[must_use]

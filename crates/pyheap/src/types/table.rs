@@ -75,7 +75,8 @@ impl Types {
         if let Some(known) = self.known.read().unwrap_or_else(PoisonError::into_inner).by_address.get(&address) {
             return *known;
         }
-        let new = Type::read(read, address);
+        // Beside a method's name lies its code, which looks like the type of an object then.
+        let new = if read.image.is_writable(address) { Type::read(read, address) } else { None };
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.by_address.get(&address) {
             return *known;
@@ -133,5 +134,23 @@ impl<'a> Cache<'a> {
                 id
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::offsets::TABLES;
+    use lowtide_remote::{Fake, Map, Perms};
+
+    #[test]
+    fn code_beside_a_methods_name_is_not_read_as_a_type() {
+        let code = Map { start: 0x10_0000, perms: Perms { read: true, exec: true, ..Perms::default() }, ..Map::default() };
+        let image = Fake::new().map(code, vec![0x90; 0x1_0000]).segment(0x20_0000, vec![0; 0x1_0000]).image();
+        let (read, types) = (Reader { image: &image, layout: TABLES[0] }, Types::default());
+        assert_eq!(types.look(read, 0x10_0000), None);
+        assert_eq!(image.bytes_read(), 0);
+        assert_eq!(types.look(read, 0x20_0000), None);
+        assert!(image.bytes_read() > 0, "it can be written, and is only no type");
     }
 }

@@ -136,7 +136,7 @@ impl<'a> Worker<'a> {
         if !address.is_multiple_of(8) || address == 0 || self.shared.seen.has(address) {
             return None;
         }
-        let kind = self.shared.read.type_of(address)?;
+        let kind = self.shared.read.type_of_any(address)?;
         self.cache.look(kind)
     }
 

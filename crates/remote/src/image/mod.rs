@@ -222,6 +222,31 @@ impl Image {
         self.array_slowly(address)
     }
 
+    /// Eight bytes that may be a part of something that the process writes to. What nobody writes to is not read for them: only where it
+    /// was read already, as a name beside it, it is given all the same.
+    #[inline]
+    #[must_use]
+    pub fn u64_if_writable(&self, address: u64) -> Option<u64> {
+        if let Some(cluster) = self.store.get(address)
+            && let Some(bytes) = self.store.slice(cluster, address, 8)
+        {
+            return bytes.try_into().ok().map(u64::from_le_bytes);
+        }
+        self.u64_of_new_if_writable(address)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn u64_of_new_if_writable(&self, address: u64) -> Option<u64> {
+        if self.is_writable(address) { self.u64(address) } else { None }
+    }
+
+    /// Whether an address is in a map that is writable.
+    #[must_use]
+    pub fn is_writable(&self, address: u64) -> bool {
+        self.maps.find(address).is_some_and(|map| map.perms.write)
+    }
+
     #[cold]
     #[inline(never)]
     fn array_slowly<const N: usize>(&self, address: u64) -> Option<[u8; N]> {

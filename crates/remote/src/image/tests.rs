@@ -25,6 +25,18 @@ fn what_was_kept_is_not_read_again_to_be_looked_at_once() {
     assert!(image.is_mapped(0x1_0000, 0x2_0000) && !image.is_mapped(0x1_fff8, 0x1_0009));
 }
 
+#[test]
+fn what_nobody_writes_to_is_not_read_for_what_may_be_an_object() {
+    let code = Map { start: 0x1_0000, perms: Perms { read: true, exec: true, ..Perms::default() }, ..Map::default() };
+    let image = Fake::new().map(code, vec![7; 0x1_0000]).segment(0x2_0000, vec![9; 0x1_0000]).image();
+    assert_eq!(image.u64_if_writable(0x1_0008), None);
+    assert_eq!(image.bytes_read(), 0);
+    assert_eq!(image.u64_if_writable(0x2_0008), Some(0x0909_0909_0909_0909));
+    assert_eq!(image.u8(0x1_0000), Some(7), "who asks for it by itself is given it");
+    assert_eq!(image.u64_if_writable(0x1_0008), Some(0x0707_0707_0707_0707), "read already: it costs nothing");
+    assert!(image.is_writable(0x2_0000) && !image.is_writable(0x1_0000) && !image.is_writable(0x3_0000));
+}
+
 /// Memory of which each page that is an odd multiple of 64 KiB cannot be read; counts how often it is asked.
 struct Torn(Arc<Mutex<usize>>, bool);
 

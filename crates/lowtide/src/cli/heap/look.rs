@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lowtide_pyheap::memory::{self, Memory};
@@ -93,20 +94,7 @@ impl Look {
     pub fn take(process: &Process, extent: Extent, max_pause: Option<Duration>, threads: usize) -> Result<Self, Failure> {
         let cannot = |error: &dyn std::error::Error| Failure::cannot(error.to_string());
         let later = |error: &dyn std::error::Error| Failure::cannot(format!("{error}; try again later"));
-        // Some kernels take longer to say what a cgroup has than it takes to find the interpreter.
-        let (room, runtime) = std::thread::scope(|scope| {
-            let room = scope.spawn(room);
-            let runtime = process.image().map_err(Error::from).and_then(|image| Ok((Python::runtime(process, &image)?, image)));
-            (joined(room), runtime)
-        });
-        let (runtime, image) = runtime.map_err(|error| cannot(&error))?;
-        // Most of what can be wrong is seen without a stop.
-        if let Err(error @ (Error::FreeThreaded { .. } | Error::Unknown { .. })) = Python::at(&image, runtime) {
-            return Err(cannot(&error));
-        }
-        drop(image);
-        let room = room?;
-        let expected = expected(process.pid());
+        let Prepared { runtime, room, expected } = prepare(process)?;
         let allowed = max_pause.unwrap_or_else(|| (expected * 4).clamp(ALLOWED, MOST));
         terminal::say(&format!(
             "holding pid {} still for up to {}, and no longer than {}",
@@ -255,6 +243,36 @@ impl Look {
     }
 }
 
+/// What is known before a stop.
+struct Prepared {
+    /// Where the interpreter is.
+    runtime: u64,
+    /// Bytes that a look may keep.
+    room: u64,
+    /// How long the process will be held.
+    expected: Duration,
+}
+
+fn prepare(process: &Process) -> Result<Prepared, Failure> {
+    std::thread::scope(|scope| {
+        // Some kernels take longer to say what a cgroup has than it takes to find the interpreter.
+        let room = scope.spawn(room);
+        let (runtime, expected) = (runtime(process)?, expected(process.pid()));
+        Ok(Prepared { runtime, room: joined(room)?, expected })
+    })
+}
+
+/// Where the interpreter is. Most of what can be wrong is seen here, without a stop.
+fn runtime(process: &Process) -> Result<u64, Failure> {
+    let cannot = |error: &dyn std::error::Error| Failure::cannot(error.to_string());
+    let image = process.image().map_err(|error| cannot(&error))?;
+    let runtime = Python::runtime(process, &image).map_err(|error| cannot(&error))?;
+    match Python::at(&image, runtime) {
+        Err(error @ (Error::FreeThreaded { .. } | Error::Unknown { .. })) => Err(cannot(&error)),
+        _ => Ok(runtime),
+    }
+}
+
 /// The objects, and beside that, on a thread of its own, what memory is for: the census keeps what it reads; the other passes over the rest
 /// once and keeps nothing. `None` without a census, and where it was not asked for.
 fn both(
@@ -265,22 +283,19 @@ fn both(
     threads: usize,
     known: &[Layout],
 ) -> (Result<Census, Error>, Option<Result<Memory, lowtide_remote::Error>>) {
-    let python = match Python::at(image, runtime) {
-        // This look ends at once, and another comes.
-        Ok(python) if python.is_collecting(image) => return (Err(Error::Collecting { attempts: 1 }), None),
-        Ok(python) => python,
-        Err(error) => return (Err(error), None),
-    };
+    let wanted = AtomicBool::new(true);
     std::thread::scope(|scope| {
-        let memory = scope.spawn(move || match extent {
-            Extent::All => Memory::look_beside(process, image, known).map(Some),
+        // Reading begins before it is known whether there will be a census: nearly always there is.
+        let memory = scope.spawn(|| match extent {
+            Extent::All => Memory::look_beside(process, image, known, &wanted),
             // What could not be read ahead is read when it is asked for.
             Extent::Objects => {
-                let _ = memory::read_ahead(process, image);
+                let _ = memory::read_ahead(process, image, &wanted);
                 Ok(None)
             }
         });
-        let census = Census::take(Arc::clone(image), python, threads);
+        let census = Python::at(image, runtime).and_then(|python| Census::take(Arc::clone(image), python, threads));
+        wanted.store(census.is_ok(), Ordering::Relaxed);
         let memory = joined(memory);
         let memory = census.is_ok().then(|| memory.transpose()).flatten();
         (census, memory)

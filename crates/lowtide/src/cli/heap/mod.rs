@@ -132,13 +132,12 @@ fn shown(args: &Args, mut look: Look, before: Option<&Summary>, sources: Sources
     // What grew is known last; without it the program's source is read while somebody else works out what memory is for.
     let is_alone = before.is_none();
     let modules_of = |census: &Census| Modules::of(&sources, census);
-    let (view, known) = view::view(&mut look, before, &wanted, modules_of, |census, bytes, modules, containers| {
+    let (view, (blame, modules)) = view::view(&mut look, before, &wanted, modules_of, |census, bytes, modules, containers| {
         let facts = Facts { sources: &sources, census, modules: &modules, graphs: &graphs };
-        let blame = is_alone.then(|| Blame::new(facts, &[], containers, least(&wanted, bytes)));
-        blame.ok_or(modules)
+        (is_alone.then(|| Blame::new(facts, &[], containers, least(&wanted, bytes))), modules)
     });
     let grown = view.growth.as_ref().map_or(&[][..], |growth| &growth.holders);
-    let blame = known.unwrap_or_else(|modules| {
+    let blame = blame.unwrap_or_else(|| {
         let facts = Facts { sources: &sources, census: &look.census, modules: &modules, graphs: &graphs };
         Blame::new(facts, grown, &view.holders, least(&wanted, view.bytes))
     });
