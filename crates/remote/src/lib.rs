@@ -42,4 +42,4 @@ pub use maps::{Map, Maps, Perms};
 pub use pages::Stretch;
 pub use process::{Process, Root};
 pub use source::Source;
-pub use stop::{Stopped, hurried};
+pub use stop::{Hurry, Stopped, hurried};

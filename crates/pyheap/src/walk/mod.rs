@@ -12,6 +12,7 @@ mod lists;
 mod objects;
 mod roots;
 mod seen;
+mod team;
 mod worker;
 
 pub use objects::{ObjectId, Objects, Parent};
@@ -27,13 +28,14 @@ use lowtide_remote::Image;
 pub(crate) use objects::Found;
 use seen::Seen;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering};
-use worker::{Claiming, Shared, Worker};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use team::Team;
+use worker::{Claiming, Output, Shared, Worker};
 
 /// Objects that a thread visits at a time, and of a level that is given out in order, whose objects may have many references each.
 const STRETCH: u32 = 512;
 const SHORT_STRETCH: u32 = 32;
-/// Levels smaller than this are not worth a second thread (starting one takes some 50 µs): one of modules' dicts has a few thousand
+/// Levels smaller than this are not worth a second thread (one needs some 50 µs to begin): one of modules' dicts has a few thousand
 /// objects, and many times as many references.
 const WORTH_A_THREAD: u32 = 512;
 /// Levels smaller than this are given out in order: what modules name is found there, and has its name by the first of them however
@@ -69,28 +71,20 @@ pub fn walk(image: &Image, python: &Python, threads: usize, is_still: bool) -> R
     let read = Reader { image, layout: &python.layout };
     let (types, seen, claims) = (Types::default(), Seen::new(), Claims::new(image));
     let shared = Shared { read, types: &types, seen: &seen, claims: &claims };
-    let mut walk = Walk {
-        shared,
-        python,
-        worker: Worker::new(shared),
-        others: (1..threads).map(|_| Worker::new(shared)).collect(),
-        objects: Objects::default(),
-        done: 0,
-        roots: Vec::new(),
-    };
-    let (ours, others): (Vec<_>, Vec<_>) = frames(python).partition(|(_, frame)| frame.is_ours(read));
-    let (libraries, programs): (Vec<_>, Vec<_>) = others.iter().copied().partition(|(_, frame)| frame.is_of_library(read));
-    walk.named(&programs);
-    walk.of_libraries(&libraries);
-    walk.unnamed(&others, &ours);
-    walk.types();
-    walk.interpreters();
-    let mut tracked = 0;
-    if is_still {
-        tracked = walk.tracked()?;
-        claims.check()?;
-    }
-    let Walk { objects, roots, .. } = walk;
+    let objects = RwLock::new(Objects::default());
+    let (roots, tracked) = std::thread::scope(|scope| {
+        let mut walk = Walk {
+            shared,
+            python,
+            worker: Worker::new(shared),
+            team: Team::new(scope, threads.saturating_sub(1), shared, &objects),
+            objects: &objects,
+            done: 0,
+            roots: Vec::new(),
+        };
+        walk.all(is_still).map(|tracked| (walk.roots, tracked))
+    })?;
+    let objects = objects.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(Walked { types, objects, roots, tracked })
 }
 
@@ -101,21 +95,48 @@ fn frames(python: &Python) -> impl Iterator<Item = (u32, Frame)> {
     (0..).zip(threads).flat_map(|(index, thread)| thread.frames.iter().rev().map(move |frame| (index, *frame)))
 }
 
-struct Walk<'a> {
+struct Walk<'scope, 'a> {
     shared: Shared<'a>,
     python: &'a Python,
     worker: Worker<'a>,
-    /// Those of the other threads.
-    others: Vec<Worker<'a>>,
-    objects: Objects,
+    /// The other threads.
+    team: Team<'scope, 'a>,
+    /// Read by all threads while they visit a level, and written to between two levels.
+    objects: &'a RwLock<Objects>,
     /// Objects that have been visited.
     done: u32,
     roots: Vec<Root>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Walk<'_, 'a> {
+    /// All roots, the best first. Gives how many objects the collector's lists have.
+    fn all(&mut self, is_still: bool) -> Result<usize, Error> {
+        let (python, read) = (self.python, self.read());
+        let (ours, others): (Vec<_>, Vec<_>) = frames(python).partition(|(_, frame)| frame.is_ours(read));
+        let (libraries, programs): (Vec<_>, Vec<_>) = others.iter().copied().partition(|(_, frame)| frame.is_of_library(read));
+        self.named(&programs);
+        self.of_libraries(&libraries);
+        self.unnamed(&others, &ours);
+        self.types();
+        self.interpreters();
+        if !is_still {
+            return Ok(0);
+        }
+        let tracked = self.tracked()?;
+        self.shared.claims.check()?;
+        Ok(tracked)
+    }
+
     fn read(&self) -> Reader<'a> {
         self.shared.read
+    }
+
+    fn objects(&self) -> RwLockReadGuard<'a, Objects> {
+        self.objects.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn objects_mut(&self) -> RwLockWriteGuard<'a, Objects> {
+        self.objects.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Modules, and the locals of the program's frames.
@@ -191,15 +212,16 @@ impl<'a> Walk<'a> {
 
     /// What only the collector knows: held by something that is not an object, or by nothing but itself.
     fn tracked(&mut self) -> Result<usize, Error> {
-        let seen = self.shared.seen;
-        let Self { objects, shared, .. } = &*self;
+        let shared = self.shared;
+        let (seen, objects) = (shared.seen, self.objects());
         // All over what was found, which is all over the lists.
         let apart = (objects.len() / AMID).max(1);
         let may_be_tracked = |id: &ObjectId| shared.types.get(objects.kind(*id)).is_some_and(|kind| kind.has(flags::HAVE_GC));
         let amid = objects.ids().step_by(apart).filter(may_be_tracked).map(|id| objects.address(id));
-        let threads = if objects.len() < MANY { 1 } else { self.others.len() + 1 };
+        let threads = if objects.len() < MANY { 1 } else { self.team.len() + 1 };
         let (soon, is_new) = (|object| seen.prefetch(object), |object| !seen.has(object));
         let lists::Tracked { count, new } = lists::tracked(self.python, shared.read.image, threads, amid, soon, is_new)?;
+        drop(objects);
         let split = garbage::split(self.shared, new);
         for object in split.held {
             self.root(object, Root::Native);
@@ -234,7 +256,7 @@ impl<'a> Walk<'a> {
         if self.roots.last() != Some(&root) {
             self.roots.push(root);
         }
-        self.objects.push(Found::by_root(address, kind, (self.roots.len() - 1) as u32));
+        self.objects_mut().push(Found::by_root(address, kind, (self.roots.len() - 1) as u32));
     }
 
     /// All words of a struct of the interpreter.
@@ -253,20 +275,20 @@ impl<'a> Walk<'a> {
     /// Visits what has been found until nothing is new.
     fn drain(&mut self) {
         loop {
-            let level = self.objects.len() as u32;
+            let level = self.objects().len() as u32;
             if self.done == level {
                 return;
             }
             while self.done < level {
                 let left = level - self.done;
-                if !self.others.is_empty() && left >= WORTH_A_THREAD {
+                if self.team.len() > 0 && left >= WORTH_A_THREAD {
                     self.done += left.min(TOGETHER);
                     let range = self.done - left.min(TOGETHER)..self.done;
                     self.together(range, if left < IN_ORDER { Claiming::InOrder } else { Claiming::AtOnce });
                 } else {
                     let end = self.done + left.min(STRETCH);
-                    let output = self.worker.expand(&self.objects, self.done..end, Claiming::AtOnce);
-                    self.objects.append(&output);
+                    let output = self.worker.expand(&self.objects(), self.done..end, Claiming::AtOnce);
+                    self.objects_mut().append(&output);
                     self.worker.reuse(output);
                     self.done = end;
                 }
@@ -277,37 +299,15 @@ impl<'a> Walk<'a> {
     /// Objects of one level by several threads. Their outputs are put together in the order of the stretches.
     fn together(&mut self, range: Range<u32>, claiming: Claiming) {
         let len = if claiming == Claiming::InOrder { SHORT_STRETCH } else { STRETCH };
-        let next = AtomicU32::new(range.start);
-        let objects = &self.objects;
-        let work = &|worker: &mut Worker<'a>| {
-            let mut outputs = Vec::new();
-            loop {
-                let start = next.fetch_add(len, Ordering::Relaxed);
-                if start >= range.end {
-                    return outputs;
-                }
-                outputs.push((start, worker.expand(objects, start..(start + len).min(range.end), claiming)));
-            }
-        };
-        let (own, others) = (&mut self.worker, &mut self.others);
-        let mut outputs = std::thread::scope(|scope| {
-            let others: Vec<_> = others.iter_mut().map(|worker| scope.spawn(move || work(worker))).collect();
-            let mut outputs = work(own);
-            for other in others {
-                match other.join() {
-                    Ok(more) => outputs.extend(more),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            outputs
-        });
-        outputs.sort_unstable_by_key(|(start, _)| *start);
-        let workers = self.others.len() + 1;
-        for (turn, (_, mut output)) in outputs.into_iter().enumerate() {
+        let outputs = self.team.visit(range, len, claiming, &mut self.worker);
+        let mut objects = self.objects_mut();
+        let mut used: Vec<Output> = Vec::with_capacity(outputs.len());
+        for mut output in outputs {
             self.worker.claim_left(&mut output);
-            self.objects.append(&output);
-            self.others.get_mut(turn % workers).unwrap_or(&mut self.worker).reuse(output);
+            objects.append(&output);
+            used.push(output);
         }
+        self.team.reuse(used, &mut self.worker);
     }
 }
 

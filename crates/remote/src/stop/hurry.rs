@@ -6,7 +6,7 @@
 //! times the share. Where it does not, nothing is lost but time.
 //!
 //! Linux keeps a niceness for each thread, and a new thread has that of the one which starts it: all that are started to read meanwhile
-//! hurry, too, and end before the stop does.
+//! hurry, too, and end before the stop does. One that is there already has to hurry by itself.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -21,7 +21,7 @@ const GOES_BEFORE: f64 = 9.3;
 #[must_use]
 pub fn hurried(crowd: f64) -> f64 {
     static MAY: OnceLock<bool> = OnceLock::new();
-    if *MAY.get_or_init(|| Hurry::new().before.is_some()) { share(crowd) } else { crowd }
+    if *MAY.get_or_init(|| Hurry::begin().before.is_some()) { share(crowd) } else { crowd }
 }
 
 fn share(crowd: f64) -> f64 {
@@ -37,7 +37,7 @@ pub struct Hurry {
 
 impl Hurry {
     /// From now on.
-    pub fn new() -> Self {
+    pub fn begin() -> Self {
         // SAFETY: it takes nothing and cannot fail.
         let thread = unsafe { libc::gettid() };
         let before = niceness(thread).filter(|nice| renice(thread, nice - STEPS));
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_thread_hurries_with_those_that_it_starts_and_no_longer_than_it_has_to() {
         let usual = ours();
-        let hurry = Hurry::new();
+        let hurry = Hurry::begin();
         // Who may not hurry goes on as before.
         let hurried = if hurry.before.is_some() { (usual - STEPS).max(-20) } else { usual };
         assert_eq!(ours(), hurried);
@@ -100,10 +100,10 @@ mod tests {
     #[test]
     fn it_ends_for_the_thread_that_it_is_about_whoever_ends_it() {
         let usual = ours();
-        let hurry = Hurry::new();
+        let hurry = Hurry::begin();
         std::thread::spawn(move || drop(hurry)).join().expect("it runs");
         assert_eq!(ours(), usual);
-        let gone = std::thread::spawn(Hurry::new).join().expect("it runs");
+        let gone = std::thread::spawn(Hurry::begin).join().expect("it runs");
         drop(gone);
     }
 }

@@ -31,8 +31,7 @@ use crate::error::Error;
 use crate::image::Image;
 use crate::process::{Process, read_memory};
 use crate::source::Source;
-use hurry::Hurry;
-pub use hurry::hurried;
+pub use hurry::{Hurry, hurried};
 use job::NotNow;
 use tracer::Tracer;
 
@@ -69,7 +68,7 @@ impl Stopped {
     pub(crate) fn new(process: &Process, budget: Duration) -> Result<Self, Error> {
         process.must_be_ours()?;
         let not_now = NotNow::new();
-        let hurry = Hurry::new();
+        let hurry = Hurry::begin();
         let shared = Arc::new(Shared {
             pid: process.pid(),
             budget,

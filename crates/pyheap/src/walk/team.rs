@@ -1,0 +1,111 @@
+//! The other threads of a walk. They are started when the first level is worth it and wait for the next one from then on: to start one
+//! for each level takes as long as a few hundred objects.
+
+use super::objects::Objects;
+use super::worker::{Claiming, Output, Shared, Worker};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::thread::Scope;
+
+/// What a thread gives: stretches by their first object.
+type Outputs = Vec<(u32, Output)>;
+
+/// The other threads.
+pub struct Team<'scope, 'a> {
+    scope: &'scope Scope<'scope, 'a>,
+    /// How many there are, started or not.
+    len: usize,
+    shared: Shared<'a>,
+    objects: &'a RwLock<Objects>,
+    members: Vec<Member>,
+}
+
+/// One of them.
+struct Member {
+    levels: Sender<Level>,
+    outputs: Receiver<Outputs>,
+    /// Outputs whose memory it may use again.
+    spare: Vec<Output>,
+}
+
+/// Objects that are to be visited by all: whoever is done with a stretch takes the next one.
+struct Level {
+    next: Arc<AtomicU32>,
+    end: u32,
+    /// Objects of a stretch.
+    len: u32,
+    claiming: Claiming,
+    spare: Vec<Output>,
+}
+
+impl Level {
+    fn visit(&self, worker: &mut Worker<'_>, objects: &Objects) -> Outputs {
+        let mut outputs = Vec::new();
+        loop {
+            let start = self.next.fetch_add(self.len, Ordering::Relaxed);
+            if start >= self.end {
+                return outputs;
+            }
+            outputs.push((start, worker.expand(objects, start..(start + self.len).min(self.end), self.claiming)));
+        }
+    }
+}
+
+impl<'scope, 'a: 'scope> Team<'scope, 'a> {
+    /// So many threads, of which none is started yet.
+    pub fn new(scope: &'scope Scope<'scope, 'a>, len: usize, shared: Shared<'a>, objects: &'a RwLock<Objects>) -> Self {
+        Self { scope, len, shared, objects, members: Vec::new() }
+    }
+
+    /// How many others there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Visits objects by stretches of `len`, with `own` as one more of them; what each stretch gave, in order.
+    pub fn visit(&mut self, range: Range<u32>, len: u32, claiming: Claiming, own: &mut Worker<'a>) -> Vec<Output> {
+        while self.members.len() < self.len {
+            self.members.push(Member::start(self.scope, self.shared, self.objects));
+        }
+        let next = Arc::new(AtomicU32::new(range.start));
+        let level = |spare| Level { next: Arc::clone(&next), end: range.end, len, claiming, spare };
+        for member in &mut self.members {
+            // One that has ended leaves its part to the others, and its panic to the scope.
+            let _ = member.levels.send(level(std::mem::take(&mut member.spare)));
+        }
+        let mut outputs = level(Vec::new()).visit(own, &self.objects.read().unwrap_or_else(PoisonError::into_inner));
+        outputs.extend(self.members.iter().filter_map(|member| member.outputs.recv().ok()).flatten());
+        outputs.sort_unstable_by_key(|(start, _)| *start);
+        outputs.into_iter().map(|(_, output)| output).collect()
+    }
+
+    /// Gives memory of outputs back, to all in turns.
+    pub fn reuse(&mut self, outputs: Vec<Output>, own: &mut Worker<'a>) {
+        for (turn, output) in outputs.into_iter().enumerate() {
+            match self.members.get_mut(turn % (self.len + 1)) {
+                Some(member) => member.spare.push(output),
+                None => own.reuse(output),
+            }
+        }
+    }
+}
+
+impl Member {
+    fn start<'scope, 'a>(scope: &'scope Scope<'scope, 'a>, shared: Shared<'a>, objects: &'a RwLock<Objects>) -> Self {
+        let (levels, to_do) = channel::<Level>();
+        let (done, outputs) = channel();
+        scope.spawn(move || {
+            let mut worker = Worker::new(shared);
+            for mut level in to_do {
+                std::mem::take(&mut level.spare).into_iter().for_each(|output| worker.reuse(output));
+                let outputs = level.visit(&mut worker, &objects.read().unwrap_or_else(PoisonError::into_inner));
+                if done.send(outputs).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { levels, outputs, spare: Vec::new() }
+    }
+}
