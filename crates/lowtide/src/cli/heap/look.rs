@@ -2,20 +2,19 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lowtide_pyheap::memory::{self, Memory};
-use lowtide_pyheap::torch::{self, Layout, find};
+use lowtide_pyheap::memory::Memory;
+use lowtide_pyheap::torch::{self, find};
 use lowtide_pyheap::{Census, Error, Python, Summary};
-use lowtide_remote::{Core, Image, Process};
+use lowtide_remote::{Core, Process};
 
+use super::beside::Beside;
 use super::tide::Between;
 use crate::exit::Failure;
 use crate::layouts;
 use crate::patience::{ATTEMPTS, Patience};
 use crate::terminal;
-use crate::threads::joined;
 
 /// Expected pause per MiB of private memory. Measured on heaps of 0.1 to 10 million objects: 0.2 s per million, which have some
 /// 75 MiB; what lies in large blocks (arrays, tensors) is not read and makes it shorter.
@@ -92,9 +91,24 @@ fn more_time(allowed: Duration) -> String {
 impl Look {
     /// Takes a look.
     pub fn take(process: &Process, extent: Extent, max_pause: Option<Duration>, threads: usize) -> Result<Self, Failure> {
+        std::thread::scope(|scope| {
+            // Some kernels take longer to say what a cgroup has than it takes to find the interpreter.
+            let beside = Beside::start(scope, process, extent, room);
+            Self::take_beside(&beside, process, extent, max_pause, threads)
+        })
+    }
+
+    fn take_beside(
+        beside: &Beside<Result<u64, Failure>>,
+        process: &Process,
+        extent: Extent,
+        max_pause: Option<Duration>,
+        threads: usize,
+    ) -> Result<Self, Failure> {
         let cannot = |error: &dyn std::error::Error| Failure::cannot(error.to_string());
         let later = |error: &dyn std::error::Error| Failure::cannot(format!("{error}; try again later"));
-        let Prepared { runtime, room, expected } = prepare(process)?;
+        let (runtime, expected) = (runtime(process)?, expected(process.pid()));
+        let room = beside.first().unwrap_or_else(room)?;
         let allowed = max_pause.unwrap_or_else(|| (expected * 4).clamp(ALLOWED, MOST));
         terminal::say(&format!(
             "holding pid {} still for up to {}, and no longer than {}",
@@ -117,7 +131,9 @@ impl Look {
                 _ => cannot(&error),
             })?;
             let image = Arc::new(stopped.image().map_err(|error| cannot(&error))?.with_budget(room));
-            let (taken, memory) = both(process, &image, runtime, extent, threads, &known);
+            let given = beside.give(&image, &known);
+            let taken = Python::at(&image, runtime).and_then(|python| Census::take(Arc::clone(&image), python, threads));
+            let memory = given.answer(taken.is_ok());
             // What was walked after the time was over is wrong rather than incomplete: a heap that breaks off looks like another.
             let memory = memory.map(|memory| stopped.check().and(memory));
             pause += stopped.release();
@@ -243,25 +259,6 @@ impl Look {
     }
 }
 
-/// What is known before a stop.
-struct Prepared {
-    /// Where the interpreter is.
-    runtime: u64,
-    /// Bytes that a look may keep.
-    room: u64,
-    /// How long the process will be held.
-    expected: Duration,
-}
-
-fn prepare(process: &Process) -> Result<Prepared, Failure> {
-    std::thread::scope(|scope| {
-        // Some kernels take longer to say what a cgroup has than it takes to find the interpreter.
-        let room = scope.spawn(room);
-        let (runtime, expected) = (runtime(process)?, expected(process.pid()));
-        Ok(Prepared { runtime, room: joined(room)?, expected })
-    })
-}
-
 /// Where the interpreter is. Most of what can be wrong is seen here, without a stop.
 fn runtime(process: &Process) -> Result<u64, Failure> {
     let cannot = |error: &dyn std::error::Error| Failure::cannot(error.to_string());
@@ -271,35 +268,6 @@ fn runtime(process: &Process) -> Result<u64, Failure> {
         Err(error @ (Error::FreeThreaded { .. } | Error::Unknown { .. })) => Err(cannot(&error)),
         _ => Ok(runtime),
     }
-}
-
-/// The objects, and beside that, on a thread of its own, what memory is for: the census keeps what it reads; the other passes over the rest
-/// once and keeps nothing. `None` without a census, and where it was not asked for.
-fn both(
-    process: &Process,
-    image: &Arc<Image>,
-    runtime: u64,
-    extent: Extent,
-    threads: usize,
-    known: &[Layout],
-) -> (Result<Census, Error>, Option<Result<Memory, lowtide_remote::Error>>) {
-    let wanted = AtomicBool::new(true);
-    std::thread::scope(|scope| {
-        // Reading begins before it is known whether there will be a census: nearly always there is.
-        let memory = scope.spawn(|| match extent {
-            Extent::All => Memory::look_beside(process, image, known, &wanted),
-            // What could not be read ahead is read when it is asked for.
-            Extent::Objects => {
-                let _ = memory::read_ahead(process, image, &wanted);
-                Ok(None)
-            }
-        });
-        let census = Python::at(image, runtime).and_then(|python| Census::take(Arc::clone(image), python, threads));
-        wanted.store(census.is_ok(), Ordering::Relaxed);
-        let memory = joined(memory);
-        let memory = census.is_ok().then(|| memory.transpose()).flatten();
-        (census, memory)
-    })
 }
 
 /// As many threads as there are processors for them, up to the two for which it was tested. A look that is compared with another

@@ -1,6 +1,7 @@
 //! `lowtide heap PID`: what is alive in a running Python, what grows there, and who holds it. From outside: the process is
 //! held still for a moment, read, and goes on.
 
+mod beside;
 mod blame;
 mod json;
 mod last;

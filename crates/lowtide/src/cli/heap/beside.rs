@@ -1,0 +1,97 @@
+//! The thread beside the one that counts objects. It is there before the process is held: one that is started then, while the other gets
+//! memory by the megabyte, begins a millisecond later.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Scope;
+
+use lowtide_pyheap::memory::{self, Memory};
+use lowtide_pyheap::torch::Layout;
+use lowtide_remote::{Error, Hurry, Image, Process};
+
+use super::look::Extent;
+
+/// What memory is for; `None` where it was not asked for, or not wanted any more.
+type Answer = Result<Option<Memory>, Error>;
+
+/// The thread, as the other sees it. It ends when this is dropped.
+pub struct Beside<R> {
+    first: Receiver<R>,
+    tasks: Sender<Task>,
+    answers: Receiver<Answer>,
+}
+
+/// Memory to be gone through.
+struct Task {
+    image: Arc<Image>,
+    known: Vec<Layout>,
+    wanted: Arc<AtomicBool>,
+}
+
+/// A task that was given.
+pub struct Given<'b> {
+    answers: &'b Receiver<Answer>,
+    wanted: Arc<AtomicBool>,
+}
+
+impl<R: Send> Beside<R> {
+    /// Starts it; `first` is what it does before all else.
+    pub fn start<'scope, 'env>(
+        scope: &'scope Scope<'scope, 'env>,
+        process: &'env Process,
+        extent: Extent,
+        first: impl FnOnce() -> R + Send + 'scope,
+    ) -> Self
+    where
+        R: 'scope,
+    {
+        let (tasks, to_do) = channel::<Task>();
+        let (answer, answers) = channel();
+        let (say, said) = channel();
+        scope.spawn(move || {
+            // Who does not listen any more has ended.
+            let _ = say.send(first());
+            for task in to_do {
+                let _ = answer.send(task.done(process, extent));
+            }
+        });
+        Self { first: said, tasks, answers }
+    }
+
+    /// What it did first; `None` where it panicked.
+    pub fn first(&self) -> Option<R> {
+        self.first.recv().ok()
+    }
+
+    /// Has it read ahead for a census of this image, and tell what memory is for.
+    pub fn give(&self, image: &Arc<Image>, known: &[Layout]) -> Given<'_> {
+        let wanted = Arc::new(AtomicBool::new(true));
+        let _ = self.tasks.send(Task { image: Arc::clone(image), known: known.to_vec(), wanted: Arc::clone(&wanted) });
+        Given { answers: &self.answers, wanted }
+    }
+}
+
+impl Task {
+    fn done(&self, process: &Process, extent: Extent) -> Answer {
+        // The process is held.
+        let _hurry = Hurry::begin();
+        match extent {
+            Extent::All => Memory::look_beside(process, &self.image, &self.known, &self.wanted),
+            // What could not be read ahead is read when it is asked for.
+            Extent::Objects => {
+                let _ = memory::read_ahead(process, &self.image, &self.wanted);
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl Given<'_> {
+    /// What it says, when it is done with it; `None` where that is nothing, or there is no census that it is `wanted` for.
+    pub fn answer(self, wanted: bool) -> Option<Result<Memory, Error>> {
+        self.wanted.store(wanted, Ordering::Relaxed);
+        let answer = self.answers.recv().ok()?;
+        wanted.then(|| answer.transpose()).flatten()
+    }
+}
