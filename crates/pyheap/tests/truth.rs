@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Target, pythons};
+use lowtide_pyheap::Parent;
 use lowtide_pyheap::types::Kind;
 use std::collections::HashMap;
 
@@ -93,5 +94,24 @@ fn objects_of_each_type_are_counted_as_the_interpreter_counts_them() {
         assert!(wrong.is_empty(), "{} {}:\n{}", python.display(), target.said["version"], wrong.join("\n"));
         let wrong = differences(&target, 2);
         assert!(wrong.is_empty(), "{} {}, two threads:\n{}", python.display(), target.said["version"], wrong.join("\n"));
+    }
+}
+
+#[test]
+fn what_an_object_led_to_lies_side_by_side_however_many_threads_look() {
+    let python = &pythons()[0];
+    let target = Target::start(python, "heap.py");
+    for threads in [1, 2] {
+        let census = target.census(threads);
+        let objects = census.objects();
+        let mut last = 0;
+        for id in objects.ids() {
+            let Parent::Object(parent) = objects.parent(id) else { continue };
+            assert!(parent.0 >= last, "{id:?} of {parent:?} comes after one of {last}, {threads} threads");
+            last = parent.0;
+        }
+        let most = objects.ids().max_by_key(|id| census.len_of(*id).unwrap_or(0)).unwrap();
+        let children = objects.ids().filter(|id| objects.parent(*id) == Parent::Object(most));
+        assert!(objects.children(most).eq(children), "{threads} threads");
     }
 }

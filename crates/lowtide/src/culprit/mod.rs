@@ -18,15 +18,13 @@ use lowtide_lint::feeds::{self, Answer, Bound, Certainty, Kind, Statement};
 use lowtide_lint::program::is_library;
 use lowtide_pyheap::memory::Memory;
 use lowtide_pyheap::types::TypeId;
-use lowtide_pyheap::{Census, HolderGrowth, ObjectId, Parent, Place};
+use lowtide_pyheap::{Census, HolderGrowth, ObjectId, Place};
 
 pub use cause::{Seen, cause};
 pub use holder::Facts;
 use holder::holder;
 pub use modules::Modules;
 pub use source::Sources;
-
-use crate::threads::joined;
 
 /// Lines beside the first that are kept.
 const OTHERS: usize = 5;
@@ -109,17 +107,11 @@ pub fn culprits(facts: Facts, grown: &[HolderGrowth], whole: &[HolderGrowth], le
     let of_grown = grown.iter().map(|grown| holder(&facts, grown));
     let questions: Vec<Result<feeds::Holder, String>> = of_grown.chain(whole.iter().map(of_whole)).collect();
     let asked: Vec<feeds::Holder> = questions.iter().flatten().cloned().collect();
-    let all: Vec<&HolderGrowth> = grown.iter().chain(whole).collect();
-    // All objects are gone through while files are read.
-    let (answers, holds) = std::thread::scope(|scope| {
-        let holds = scope.spawn(|| holds(census, &all));
-        let asks = !asked.is_empty();
-        let answers = if asks { feeds::feeds(sources, modules.entries(), modules.search(), &asked) } else { Vec::new() };
-        (answers, joined(holds))
-    });
+    let asks = !asked.is_empty();
+    let answers = if asks { feeds::feeds(sources, modules.entries(), modules.search(), &asked) } else { Vec::new() };
     let mut answers = answers.into_iter();
     let near = near(sources, census);
-    let each = all.iter().zip(questions).map(|(grown, question)| {
+    let each = grown.iter().chain(whole).zip(questions).map(|(grown, question)| {
         let answer = match question {
             Ok(_) => answers.next().unwrap_or_default(),
             Err(reason) => Answer { reason: Some(reason), ..Answer::default() },
@@ -127,14 +119,14 @@ pub fn culprits(facts: Facts, grown: &[HolderGrowth], whole: &[HolderGrowth], le
         let answer = with_unread(answer);
         let in_library = facts.is_librarys(&grown.path);
         let opens = if grown.path.is_book() { Vec::new() } else { census.opens(grown.id) };
-        let mut culprit = culprit((*grown).clone(), answer, in_library, opens, sources);
+        let mut culprit = culprit(grown.clone(), answer, in_library, opens, sources);
         culprit.limit = census.limit(grown.id);
         if culprit.limit.is_some() {
             // Whatever the source seems to do: what it makes elsewhere, or under conditions, is there.
             culprit.standing = Standing::Bounded;
         }
         culprit.limit = culprit.limit.or_else(|| limit(&culprit));
-        culprit.holds = holds.get(&grown.id).cloned();
+        culprit.holds = grown.len.and_then(|_| holds(census, grown.id));
         culprit.near = near.clone().filter(|_| in_library);
         culprit
     });
@@ -236,32 +228,18 @@ pub fn adds_again(statement: &Statement) -> bool {
     stays && again && own && statement.kind != Kind::Assigned
 }
 
-/// The type of most of what each container has.
-fn holds(census: &Census, grown: &[&HolderGrowth]) -> HashMap<ObjectId, String> {
-    let mut wanted: Vec<ObjectId> = grown.iter().filter(|holder| holder.len.is_some()).map(|holder| holder.id).collect();
-    wanted.sort_unstable();
-    wanted.dedup();
-    let mut counts: Vec<HashMap<TypeId, u64>> = vec![HashMap::new(); wanted.len()];
-    // What an object led to comes together, so that the parent of one is mostly that of the one before: millions are asked.
-    let mut last = (None, None);
-    for id in census.objects().ids() {
-        let Parent::Object(parent) = census.objects().parent(id) else { continue };
-        if last.0 != Some(parent) {
-            last = (Some(parent), wanted.binary_search(&parent).ok());
-        }
-        if let Some(counts) = last.1.and_then(|at| counts.get_mut(at)) {
-            *counts.entry(census.objects().kind(id)).or_default() += 1;
-        }
+/// The type of most of what a container has.
+fn holds(census: &Census, container: ObjectId) -> Option<String> {
+    let objects = census.objects();
+    let mut counts: HashMap<TypeId, u64> = HashMap::new();
+    objects.children(container).for_each(|id| *counts.entry(objects.kind(id)).or_default() += 1);
+    // Classes of one name are one.
+    let mut by_name: HashMap<&str, u64> = HashMap::new();
+    for (kind, count) in counts {
+        *by_name.entry(&census.types().get(kind)?.name).or_default() += count;
     }
-    let most = wanted.into_iter().zip(counts).filter_map(|(id, counts)| {
-        let mut by_name: HashMap<&str, u64> = HashMap::new();
-        for (kind, count) in counts {
-            *by_name.entry(&census.types().get(kind)?.name).or_default() += count;
-        }
-        let (kind, _) = by_name.into_iter().max_by(|(a, x), (b, y)| x.cmp(y).then(b.cmp(a)))?;
-        Some((id, kind.to_owned()))
-    });
-    most.collect()
+    let (kind, _) = by_name.into_iter().max_by(|(a, x), (b, y)| x.cmp(y).then(b.cmp(a)))?;
+    Some(kind.to_owned())
 }
 
 /// Where the main thread is in the program's own source.

@@ -141,6 +141,24 @@ impl Objects {
         if parent & ROOT == 0 { Parent::Object(ObjectId(parent)) } else { Parent::Root(parent & !ROOT) }
     }
 
+    /// The objects to which this one led first, in their order. They lie side by side, as objects are visited in the order of their
+    /// numbers; only some to which roots led may lie between them.
+    pub fn children(&self, id: ObjectId) -> impl Iterator<Item = ObjectId> + '_ {
+        let (mut from, mut to) = (id.0 as usize + 1, self.parents.len().max(id.0 as usize + 1));
+        while from < to {
+            let middle = from.midpoint(to);
+            // One to which a root led says nothing of its neighbours' parents: the next one after it does.
+            let after = self.parents[middle..to].iter().position(|parent| parent & ROOT == 0);
+            match after.map(|after| middle + after) {
+                Some(at) if self.parents[at] < id.0 => from = at + 1,
+                _ => to = middle,
+            }
+        }
+        let rest = (from..self.parents.len()).map(|at| ObjectId(at as u32));
+        let rest = rest.filter(|at| self.parents[at.0 as usize] & ROOT == 0);
+        rest.take_while(move |at| self.parents[at.0 as usize] == id.0)
+    }
+
     /// Adds what a stretch gave: the sizes of those of its objects that had none, and the objects that it found.
     pub(super) fn append(&mut self, output: &Output) {
         let end = (self.visited + output.visited).min(self.sizes.len());
@@ -172,6 +190,27 @@ impl Objects {
             self.kinds.push((found.place >> 48) as u16);
             self.sizes.push(found.size);
             self.parents.push(found.parent);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_are_found_wherever_roots_led_to_others_between_them() {
+        let mut objects = Objects::default();
+        for parent in [None, None, Some(0), Some(0), None, Some(1), Some(3), None, None, Some(3), Some(3), Some(9), None] {
+            let address = 16 * (objects.len() as u64 + 1);
+            objects.push(match parent {
+                Some(parent) => Found::by_object(address, TypeId(0), parent, 8),
+                None => Found::by_root(address, TypeId(0), 0),
+            });
+        }
+        for id in objects.ids() {
+            let expected: Vec<ObjectId> = objects.ids().filter(|child| objects.parent(*child) == Parent::Object(id)).collect();
+            assert_eq!(objects.children(id).collect::<Vec<_>>(), expected, "{id:?}");
         }
     }
 }
