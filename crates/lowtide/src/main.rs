@@ -16,6 +16,7 @@ mod input;
 mod join;
 mod layouts;
 mod logged;
+mod malloc;
 mod output;
 mod patience;
 mod postmortem;

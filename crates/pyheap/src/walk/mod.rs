@@ -30,7 +30,7 @@ use seen::Seen;
 use std::ops::Range;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use team::Team;
-use worker::{Claiming, Output, Shared, Worker};
+use worker::{Claiming, Shared, Worker};
 
 /// Objects that a thread visits at a time, and of a level that is given out in order, whose objects may have many references each.
 const STRETCH: u32 = 512;
@@ -301,13 +301,11 @@ impl<'a> Walk<'_, 'a> {
         let len = if claiming == Claiming::InOrder { SHORT_STRETCH } else { STRETCH };
         let outputs = self.team.visit(range, len, claiming, &mut self.worker);
         let mut objects = self.objects_mut();
-        let mut used: Vec<Output> = Vec::with_capacity(outputs.len());
-        for mut output in outputs {
+        for (turn, mut output) in outputs.into_iter().enumerate() {
             self.worker.claim_left(&mut output);
             objects.append(&output);
-            used.push(output);
+            self.team.reuse(turn, output, &mut self.worker);
         }
-        self.team.reuse(used, &mut self.worker);
     }
 }
 

@@ -2,7 +2,7 @@
 //! for each level takes as long as a few hundred objects.
 
 use super::objects::Objects;
-use super::worker::{Claiming, Output, Shared, Worker};
+use super::worker::{Claiming, Output, SPARE, Shared, Worker};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -81,13 +81,12 @@ impl<'scope, 'a: 'scope> Team<'scope, 'a> {
         outputs.into_iter().map(|(_, output)| output).collect()
     }
 
-    /// Gives memory of outputs back, to all in turns.
-    pub fn reuse(&mut self, outputs: Vec<Output>, own: &mut Worker<'a>) {
-        for (turn, output) in outputs.into_iter().enumerate() {
-            match self.members.get_mut(turn % (self.len + 1)) {
-                Some(member) => member.spare.push(output),
-                None => own.reuse(output),
-            }
+    /// Gives the memory of an output back, to all in turns.
+    pub fn reuse(&mut self, turn: usize, output: Output, own: &mut Worker<'a>) {
+        match self.members.get_mut(turn % (self.len + 1)) {
+            Some(member) if member.spare.len() < SPARE => member.spare.push(output),
+            Some(_) => {}
+            None => own.reuse(output),
         }
     }
 }

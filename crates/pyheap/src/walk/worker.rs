@@ -17,7 +17,7 @@ const MOST_REFERENCES: u64 = 1 << 32;
 const AHEAD: usize = 16;
 const VISITS: u32 = 8;
 /// Outputs whose memory is kept to be used again.
-const SPARE: usize = 256;
+pub const SPARE: usize = 256;
 /// References of a stretch that may wait to be claimed: two lists may lead to the same few objects a million times.
 const WAITING: usize = 4 << 20;
 /// Memory is claimed by so many bytes at a time.

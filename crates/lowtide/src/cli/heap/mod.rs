@@ -23,6 +23,7 @@ use lowtide_pyheap::{Census, Summary};
 use crate::culprit::{self, Facts, Modules, Sources};
 use crate::duration;
 use crate::exit::{self, Failure};
+use crate::malloc;
 use crate::output::TextOrJson;
 use crate::terminal;
 use blame::Blame;
@@ -86,6 +87,7 @@ pub struct Args {
 
 /// Looks, and prints.
 pub fn heap(args: &Args) -> Result<u8, Failure> {
+    malloc::keep_little();
     let process = match (&args.core, args.pid) {
         (Some(path), _) => {
             return shown(args, Look::of_core(path, &args.root, look::threads())?, None, Sources::below(&args.root));

@@ -16,6 +16,7 @@ use super::named::name;
 use super::plan::SHARE;
 use crate::culprit::Sources;
 use crate::layouts;
+use crate::malloc::give_back;
 use crate::patience::{ATTEMPTS, Patience};
 use crate::watch::clock::thread_cpu_s;
 
@@ -120,16 +121,6 @@ pub fn take(order: Order) -> Result<Taken, Failed> {
     let taken = look(order);
     give_back();
     taken
-}
-
-/// Gives the kernel back what a look needed. Tens of MiB of small things, made by several threads, would stay in the C
-/// library's heaps else, and the recorder would seem to grow by looking.
-fn give_back() {
-    // SAFETY: it takes nothing away that is in use.
-    #[cfg(target_env = "gnu")]
-    unsafe {
-        libc::malloc_trim(0);
-    }
 }
 
 fn look(order: Order) -> Result<Taken, Failed> {
