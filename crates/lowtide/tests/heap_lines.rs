@@ -257,6 +257,7 @@ fn source_that_is_in_no_file_is_said() {
     let holders = answer["growth"]["holders"].as_array().unwrap();
     let seen = holders.iter().find(|holder| holder["path"]["text"].as_str().unwrap().contains("SEEN")).unwrap();
     assert_eq!((&seen["standing"], &seen["site"]), (&Value::from("unknown"), &Value::Null), "{seen:#}");
+    assert_eq!(seen["library"], false, "{seen:#}");
     assert!(seen["why"].as_str().unwrap().contains("no file is known for the module"), "{seen:#}");
 }
 

@@ -199,8 +199,8 @@ impl Memory {
     }
 }
 
-/// Reads for somebody else who counts objects what they will come to, until it is no longer `wanted`. Gives what is resident there: the pages of files are many, and
-/// nobody should wait for the kernel to go through them.
+/// Reads for somebody else who counts objects what they will come to, until it is no longer `wanted`. Gives what is resident
+/// there: the pages of files are many, and nobody should wait for the kernel to go through them.
 ///
 /// # Errors
 /// As of [`Memory::look`].

@@ -30,7 +30,8 @@ impl Facts<'_, '_> {
     pub fn is_librarys(&self, path: &Path) -> bool {
         let own_file = |file: &str| self.sources.path(file).is_some_and(|file| !is_library(&file));
         let by_root = match &path.root {
-            Place::Module { file, .. } => file.as_deref().is_some_and(own_file),
+            // `python -c` and a notebook have no file.
+            Place::Module { name, file } => file.as_deref().map_or(name == "__main__", own_file),
             Place::Frame { file, .. } => own_file(file),
             Place::Thread { .. } | Place::Type | Place::Interpreter | Place::Native | Place::Garbage => false,
         };

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::thread::Scope;
+use std::thread::{Scope, ScopedJoinHandle};
 
 /// What a thread gives: stretches by their first object.
 type Outputs = Vec<(u32, Output)>;
@@ -19,15 +19,16 @@ pub struct Team<'scope, 'a> {
     len: usize,
     shared: Shared<'a>,
     objects: &'a RwLock<Objects>,
-    members: Vec<Member>,
+    members: Vec<Member<'scope>>,
 }
 
 /// One of them.
-struct Member {
+struct Member<'scope> {
     levels: Sender<Level>,
     outputs: Receiver<Outputs>,
     /// Outputs whose memory it may use again.
     spare: Vec<Output>,
+    thread: Option<ScopedJoinHandle<'scope, ()>>,
 }
 
 /// Objects that are to be visited by all: whoever is done with a stretch takes the next one.
@@ -72,11 +73,11 @@ impl<'scope, 'a: 'scope> Team<'scope, 'a> {
         let next = Arc::new(AtomicU32::new(range.start));
         let level = |spare| Level { next: Arc::clone(&next), end: range.end, len, claiming, spare };
         for member in &mut self.members {
-            // One that has ended leaves its part to the others, and its panic to the scope.
+            // Whether one has ended is seen when it is to say what it found.
             let _ = member.levels.send(level(std::mem::take(&mut member.spare)));
         }
         let mut outputs = level(Vec::new()).visit(own, &self.objects.read().unwrap_or_else(PoisonError::into_inner));
-        outputs.extend(self.members.iter().filter_map(|member| member.outputs.recv().ok()).flatten());
+        outputs.extend(self.members.iter_mut().flat_map(Member::outputs));
         outputs.sort_unstable_by_key(|(start, _)| *start);
         outputs.into_iter().map(|(_, output)| output).collect()
     }
@@ -91,11 +92,11 @@ impl<'scope, 'a: 'scope> Team<'scope, 'a> {
     }
 }
 
-impl Member {
-    fn start<'scope, 'a>(scope: &'scope Scope<'scope, 'a>, shared: Shared<'a>, objects: &'a RwLock<Objects>) -> Self {
+impl<'scope> Member<'scope> {
+    fn start<'a: 'scope>(scope: &'scope Scope<'scope, 'a>, shared: Shared<'a>, objects: &'a RwLock<Objects>) -> Self {
         let (levels, to_do) = channel::<Level>();
         let (done, outputs) = channel();
-        scope.spawn(move || {
+        let thread = scope.spawn(move || {
             let mut worker = Worker::new(shared);
             for mut level in to_do {
                 std::mem::take(&mut level.spare).into_iter().for_each(|output| worker.reuse(output));
@@ -105,6 +106,17 @@ impl Member {
                 }
             }
         });
-        Self { levels, outputs, spare: Vec::new() }
+        Self { levels, outputs, spare: Vec::new(), thread: Some(thread) }
+    }
+
+    /// What it found at a level. Its panic becomes ours: without its part the objects of the next level would have wrong numbers.
+    fn outputs(&mut self) -> Outputs {
+        let Ok(outputs) = self.outputs.recv() else {
+            if let Some(Err(panic)) = self.thread.take().map(ScopedJoinHandle::join) {
+                std::panic::resume_unwind(panic);
+            }
+            return Outputs::new();
+        };
+        outputs
     }
 }

@@ -19,7 +19,6 @@ type Answer = Result<Option<Memory>, Error>;
 pub struct Beside<R> {
     first: Receiver<R>,
     tasks: Sender<Task>,
-    answers: Receiver<Answer>,
 }
 
 /// Memory to be gone through.
@@ -27,12 +26,13 @@ struct Task {
     image: Arc<Image>,
     known: Vec<Layout>,
     wanted: Arc<AtomicBool>,
+    answer: Sender<Answer>,
 }
 
-/// A task that was given.
-pub struct Given<'b> {
-    answers: &'b Receiver<Answer>,
+/// A task that was given. Who drops it wants no answer: nobody is held until there is one.
+pub struct Given {
     wanted: Arc<AtomicBool>,
+    answer: Receiver<Answer>,
 }
 
 impl<R: Send> Beside<R> {
@@ -47,16 +47,15 @@ impl<R: Send> Beside<R> {
         R: 'scope,
     {
         let (tasks, to_do) = channel::<Task>();
-        let (answer, answers) = channel();
         let (say, said) = channel();
         scope.spawn(move || {
             // Who does not listen any more has ended.
             let _ = say.send(first());
             for task in to_do {
-                let _ = answer.send(task.done(process, extent));
+                let _ = task.answer.send(task.done(process, extent));
             }
         });
-        Self { first: said, tasks, answers }
+        Self { first: said, tasks }
     }
 
     /// What it did first; `None` where it panicked.
@@ -65,10 +64,12 @@ impl<R: Send> Beside<R> {
     }
 
     /// Has it read ahead for a census of this image, and tell what memory is for.
-    pub fn give(&self, image: &Arc<Image>, known: &[Layout]) -> Given<'_> {
+    pub fn give(&self, image: &Arc<Image>, known: &[Layout]) -> Given {
         let wanted = Arc::new(AtomicBool::new(true));
-        let _ = self.tasks.send(Task { image: Arc::clone(image), known: known.to_vec(), wanted: Arc::clone(&wanted) });
-        Given { answers: &self.answers, wanted }
+        let (send, answer) = channel();
+        let (image, known) = (Arc::clone(image), known.to_vec());
+        let _ = self.tasks.send(Task { image, known, wanted: Arc::clone(&wanted), answer: send });
+        Given { wanted, answer }
     }
 }
 
@@ -87,11 +88,15 @@ impl Task {
     }
 }
 
-impl Given<'_> {
-    /// What it says, when it is done with it; `None` where that is nothing, or there is no census that it is `wanted` for.
-    pub fn answer(self, wanted: bool) -> Option<Result<Memory, Error>> {
-        self.wanted.store(wanted, Ordering::Relaxed);
-        let answer = self.answers.recv().ok()?;
-        wanted.then(|| answer.transpose()).flatten()
+impl Given {
+    /// What it says, when it is done with it; `None` where that is nothing.
+    pub fn answer(self) -> Option<Result<Memory, Error>> {
+        self.answer.recv().ok()?.transpose()
+    }
+}
+
+impl Drop for Given {
+    fn drop(&mut self) {
+        self.wanted.store(false, Ordering::Relaxed);
     }
 }

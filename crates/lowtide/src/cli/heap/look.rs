@@ -133,7 +133,7 @@ impl Look {
             let image = Arc::new(stopped.image().map_err(|error| cannot(&error))?.with_budget(room));
             let given = beside.give(&image, &known);
             let taken = Python::at(&image, runtime).and_then(|python| Census::take(Arc::clone(&image), python, threads));
-            let memory = given.answer(taken.is_ok());
+            let memory = if taken.is_ok() { given.answer() } else { None };
             // What was walked after the time was over is wrong rather than incomplete: a heap that breaks off looks like another.
             let memory = memory.map(|memory| stopped.check().and(memory));
             pause += stopped.release();
