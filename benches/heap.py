@@ -36,7 +36,8 @@ COPY_MS = 0.06  # per MB
 LARGE_S = 1.0
 ABOUT = (
     f"Medians of {ROUNDS} rounds (least to most), of the smallest heap {SMALL_ROUNDS}, of the largest {LARGE_ROUNDS}. lowtide is the "
-    "whole of `lowtide heap PID --format json`, from its start to its end: all objects by type and holder, paths, tensors, and what all memory is for; "
+    "whole of `lowtide heap PID --format json`, from its start to its end: all objects by type and holder, paths, tensors, and "
+    "what all memory is for; "
     "alone is the same with `--objects`, which leaves out the last two, as the others do. "
     "The others run inside of their target, which does nothing else meanwhile; what it takes to import them does not count. "
     "gc: `sys.getsizeof` of `gc.get_objects()` by type; objgraph: `most_common_types()`, both of what the collector tracks "

@@ -32,7 +32,7 @@ fn may_have_arenas(map: &Map) -> bool {
 /// Reads all of malloc's main heap that is in memory, as long as it is wanted.
 pub fn heap(image: &Image, areas: Areas<'_>, resident: &Resident, wanted: &AtomicBool) {
     for area in areas.iter().filter(|area| is_heap(area)) {
-        if !clusters(area.start, area.end, resident).all(|base| wanted.load(Ordering::Relaxed) && image.read_ahead(base)) {
+        if !clusters(area.start, area.end, resident).all(|base| read(image, base, wanted)) {
             return;
         }
     }
@@ -49,11 +49,16 @@ pub fn arenas(image: &Image, areas: Areas<'_>, resident: &Resident, wanted: &Ato
         }
         for (base, head) in row.iter().zip(image.read_each_once::<HEADER>(&row)) {
             let in_use = head.and_then(|head| pymalloc::pool(*base, &head)).is_some_and(|pool| pool.used > 0);
-            if in_use && !(wanted.load(Ordering::Relaxed) && image.read_ahead(*base)) {
+            if in_use && !read(image, *base, wanted) {
                 return;
             }
         }
     }
+}
+
+/// Reads a cluster; whether to go on.
+fn read(image: &Image, base: u64, wanted: &AtomicBool) -> bool {
+    wanted.load(Ordering::Relaxed) && image.read_ahead(base)
 }
 
 /// The places of 64 KiB that have a resident page between two addresses.

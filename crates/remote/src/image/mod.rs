@@ -214,12 +214,10 @@ impl Image {
     #[inline]
     #[must_use]
     pub fn array<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
-        if let Some(cluster) = self.store.get(address)
-            && let Some(bytes) = self.store.slice(cluster, address, N)
-        {
-            return bytes.try_into().ok();
+        match self.kept(address, N) {
+            Some(bytes) => bytes.try_into().ok(),
+            None => self.array_slowly(address),
         }
-        self.array_slowly(address)
     }
 
     /// Eight bytes that may be a part of something that the process writes to. What nobody writes to is not read for them: only where it
@@ -227,12 +225,10 @@ impl Image {
     #[inline]
     #[must_use]
     pub fn u64_if_writable(&self, address: u64) -> Option<u64> {
-        if let Some(cluster) = self.store.get(address)
-            && let Some(bytes) = self.store.slice(cluster, address, 8)
-        {
-            return bytes.try_into().ok().map(u64::from_le_bytes);
+        match self.kept(address, 8) {
+            Some(bytes) => bytes.try_into().ok().map(u64::from_le_bytes),
+            None => self.u64_of_new_if_writable(address),
         }
-        self.u64_of_new_if_writable(address)
     }
 
     #[cold]
@@ -281,7 +277,7 @@ impl Image {
     /// which is kept. It stops at the end of the map and at an unreadable page. What is in the store already comes from there.
     #[must_use]
     pub fn read_once(&self, address: u64, out: &mut [u8]) -> usize {
-        if let Some(kept) = self.store.get(address).and_then(|cluster| self.store.slice(cluster, address, out.len())) {
+        if let Some(kept) = self.kept(address, out.len()) {
             out.copy_from_slice(kept);
             return out.len();
         }
@@ -305,9 +301,8 @@ impl Image {
     /// As [`Image::read_once`], `N` bytes at each of many addresses; `None` where not all of them could be read.
     #[must_use]
     pub fn read_each_once<const N: usize>(&self, addresses: &[u64]) -> Vec<Option<[u8; N]>> {
-        let kept = |address: u64| self.store.get(address).and_then(|cluster| self.store.slice(cluster, address, N));
         let mut found: Vec<Option<[u8; N]>> =
-            addresses.iter().map(|at| kept(*at).and_then(|kept| kept.try_into().ok())).collect();
+            addresses.iter().map(|at| self.kept(*at, N).and_then(|kept| kept.try_into().ok())).collect();
         let is_missing = |(at, found): &(usize, &Option<_>)| found.is_none() && self.is_mapped(addresses[*at], N as u64);
         let missing: Vec<usize> = found.iter().enumerate().filter(is_missing).map(|(at, _)| at).collect();
         let mut bytes = vec![0; missing.len() * N];
@@ -352,6 +347,12 @@ impl Image {
             at = map.end;
         }
         at >= end
+    }
+
+    /// Bytes that have been read already, within one cluster.
+    #[inline]
+    fn kept(&self, address: u64, len: usize) -> Option<&[u8]> {
+        self.store.slice(self.store.get(address)?, address, len)
     }
 
     /// Bytes within one cluster.

@@ -11,13 +11,14 @@ use lowtide_pyheap::torch::Layout;
 use lowtide_remote::{Error, Hurry, Image, Process};
 
 use super::look::Extent;
+use crate::exit::Failure;
 
 /// What memory is for; `None` where it was not asked for, or not wanted any more.
 type Answer = Result<Option<Memory>, Error>;
 
 /// The thread, as the other sees it. It ends when this is dropped.
-pub struct Beside<R> {
-    first: Receiver<R>,
+pub struct Beside {
+    room: Receiver<Result<u64, Failure>>,
     tasks: Sender<Task>,
 }
 
@@ -35,32 +36,29 @@ pub struct Given {
     answer: Receiver<Answer>,
 }
 
-impl<R: Send> Beside<R> {
-    /// Starts it; `first` is what it does before all else.
+impl Beside {
+    /// Starts it; before all else it asks for the `room`.
     pub fn start<'scope, 'env>(
         scope: &'scope Scope<'scope, 'env>,
         process: &'env Process,
         extent: Extent,
-        first: impl FnOnce() -> R + Send + 'scope,
-    ) -> Self
-    where
-        R: 'scope,
-    {
+        room: fn() -> Result<u64, Failure>,
+    ) -> Self {
         let (tasks, to_do) = channel::<Task>();
         let (say, said) = channel();
         scope.spawn(move || {
             // Who does not listen any more has ended.
-            let _ = say.send(first());
+            let _ = say.send(room());
             for task in to_do {
                 let _ = task.answer.send(task.done(process, extent));
             }
         });
-        Self { first: said, tasks }
+        Self { room: said, tasks }
     }
 
-    /// What it did first; `None` where it panicked.
-    pub fn first(&self) -> Option<R> {
-        self.first.recv().ok()
+    /// Bytes that a look may keep; `None` where it panicked.
+    pub fn room(&self) -> Option<Result<u64, Failure>> {
+        self.room.recv().ok()
     }
 
     /// Has it read ahead for a census of this image, and tell what memory is for.

@@ -99,7 +99,7 @@ impl Look {
     }
 
     fn take_beside(
-        beside: &Beside<Result<u64, Failure>>,
+        beside: &Beside,
         process: &Process,
         extent: Extent,
         max_pause: Option<Duration>,
@@ -108,7 +108,7 @@ impl Look {
         let cannot = |error: &dyn std::error::Error| Failure::cannot(error.to_string());
         let later = |error: &dyn std::error::Error| Failure::cannot(format!("{error}; try again later"));
         let (runtime, expected) = (runtime(process)?, expected(process.pid()));
-        let room = beside.first().unwrap_or_else(room)?;
+        let room = beside.room().unwrap_or_else(room)?;
         let allowed = max_pause.unwrap_or_else(|| (expected * 4).clamp(ALLOWED, MOST));
         terminal::say(&format!(
             "holding pid {} still for up to {}, and no longer than {}",
