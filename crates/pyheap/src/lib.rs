@@ -28,7 +28,7 @@ mod walk;
 pub use budget::{Budget, Part};
 pub use census::{Census, Total};
 pub use error::{Error, Version};
-pub use growth::{Growth, HolderGrowth, Lengths, Node, Summary, TypeGrowth};
+pub use growth::{Growth, HolderGrowth, Keyed, Lengths, Node, Summary, TypeGrowth};
 pub use ownership::{Also, Beyond, Ownership};
 pub use paths::{Function, Path, Place, Step, StepName};
 pub use program::Module;

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{Target, pythons};
-use lowtide_pyheap::{Census, Place, Python};
+use common::{Target, pythons, torches};
+use lowtide_pyheap::{Census, HolderGrowth, Keyed, Place, Python};
 
 #[test]
 fn growth_leads_to_the_names_that_hold_it() {
@@ -42,6 +42,57 @@ fn growth_leads_to_the_names_that_hold_it() {
         assert!(!is_named("module sys ->") && !is_named("native code -> item: dict"), "a module was imported: {at}");
         let node = growth.types.iter().find(|kind| kind.name == "__main__.Node").unwrap();
         assert_eq!(node.count, 300, "{at}");
+    }
+}
+
+#[test]
+fn a_dict_whose_keys_are_all_elsewhere_is_full_when_each_has_come() {
+    for python in pythons() {
+        let mut target = Target::start(&python, "grow.py");
+        target.wait_for("done");
+        target.say("go on");
+        target.wait_for("done");
+        let census = target.census(1);
+        let (before, lengths) = (census.summary(), census.lengths());
+        target.say("go on");
+        target.wait_for("done");
+        let census = target.census(1);
+        for growth in [census.growth_since(&before), census.growth_since_lengths(&lengths)] {
+            let keyed = |name: &str| {
+                let named = |holder: &&HolderGrowth| holder.path.to_string().contains(name);
+                let holder = growth.holders.iter().find(named).expect(name);
+                holder.keyed.as_ref().map(|keyed| match keyed {
+                    Keyed::Among { path, len } => format!("{path} {len}"),
+                    Keyed::Modules => "modules".to_owned(),
+                })
+            };
+            let at = format!("{} {}: {:?}", python.display(), target.said["version"], growth.holders);
+            assert!(keyed("-> .by_text: dict").is_some_and(|said| said.ends_with("-> .samples: list 1200")), "{at}");
+            assert!(keyed("-> .by_pair: dict").is_some_and(|said| said.ends_with("-> .pairs: list 1200")), "{at}");
+            let said = keyed("-> .by_sample: WeakKeyDictionary");
+            assert!(said.is_some_and(|said| said.ends_with("-> .samples: list 1200")), "{at}");
+            for goes_on in ["-> .for_every: dict", "-> .for_rows: dict", "-> <cache>: dict"] {
+                assert_eq!(keyed(goes_on), None, "{goes_on} may grow for ever: {at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_an_optimizer_has_for_a_models_parameters_grows_as_the_model_does() {
+    for python in torches() {
+        let mut target = Target::start(&python, "grow_torch.py");
+        target.wait_for("done");
+        let before = target.census(1).summary();
+        target.say("go on");
+        target.wait_for("done");
+        let growth = target.census(1).growth_since(&before);
+        let find = |way: &str| growth.holders.iter().find(|holder| holder.path.to_string().ends_with(way));
+        let at = format!("{} {}: {:?}", python.display(), target.said["torch"], growth.holders);
+        let keeps = find("-> of_keeps: Adam -> .state: defaultdict").expect(&at);
+        assert!(matches!(keeps.keyed, Some(Keyed::Modules)), "{at}");
+        let replaces = find("-> of_replaces: Adam -> .state: defaultdict").expect(&at);
+        assert!(replaces.keyed.is_none(), "what is no model's any longer may grow for ever: {at}");
     }
 }
 

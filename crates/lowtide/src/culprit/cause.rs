@@ -163,6 +163,7 @@ mod tests {
             count: Some(20),
             bytes: 20 << 20,
             alike: 1,
+            keyed: None,
         };
         let statement = Statement {
             site: Site { file: "train.py".into(), cell: None, line: 9, column: 1, text: "self.kept.append(x)".to_owned() },

@@ -18,7 +18,7 @@ use lowtide_lint::feeds::{self, Answer, Bound, Certainty, Kind, Statement};
 use lowtide_lint::program::is_library;
 use lowtide_pyheap::memory::Memory;
 use lowtide_pyheap::types::TypeId;
-use lowtide_pyheap::{Census, HolderGrowth, ObjectId, Place};
+use lowtide_pyheap::{Census, HolderGrowth, Keyed, ObjectId, Place};
 
 pub use cause::{Seen, cause};
 pub use holder::Facts;
@@ -32,6 +32,9 @@ const OTHERS: usize = 5;
 pub const WORTH: i64 = 64 << 10;
 /// Nobody keeps objects of a page and more by the way, or threads and files: their growth counts whatever it is in all.
 const HEAVY: i64 = 4096;
+/// Why an optimizer's state is none to blame.
+const OF_MODULES: &str =
+    "its keys are parameters that modules have: it has an entry for each of them, and grows as the model does";
 
 /// Something that grew, and the lines that add to it.
 #[derive(Clone, Debug)]
@@ -76,7 +79,7 @@ pub enum Standing {
     Culprit,
     /// The same, but the line is told by an attribute's name alone, or what takes away does so under a condition.
     Suspect,
-    /// The source keeps it from growing for ever.
+    /// The source keeps it from growing for ever, or what its keys are elements of does.
     Bounded,
     /// No line can be shown, or none that runs again and again. The reason.
     Unknown(String),
@@ -124,6 +127,12 @@ pub fn culprits(facts: Facts, grown: &[HolderGrowth], whole: &[HolderGrowth], le
         if culprit.limit.is_some() {
             // Whatever the source seems to do: what it makes elsewhere, or under conditions, is there.
             culprit.standing = Standing::Bounded;
+        }
+        match &grown.keyed {
+            _ if !matches!(culprit.standing, Standing::Culprit | Standing::Suspect) => {}
+            Some(Keyed::Among { len, .. }) => (culprit.standing, culprit.limit) = (Standing::Bounded, Some(*len)),
+            Some(Keyed::Modules) => culprit.standing = Standing::Unknown(OF_MODULES.to_owned()),
+            None => {}
         }
         culprit.limit = culprit.limit.or_else(|| limit(&culprit));
         culprit.holds = grown.len.and_then(|_| holds(census, grown.id));

@@ -2,12 +2,17 @@
 
 use lowtide_lint::feeds::{Bound, Certainty, Kind, Site, Statement};
 
+use lowtide_pyheap::Keyed;
+
 use super::{Culprit, Sources, Standing};
 
 /// Why it grows, or why it is none to blame.
 pub fn why(culprit: &Culprit, sources: &Sources) -> String {
     // The number says more than where the source sets it.
-    let limit = culprit.limit.map(|limit| format!("it takes no more than {limit} elements"));
+    let limit = culprit.limit.map(|limit| match &culprit.holder.keyed {
+        Some(Keyed::Among { path, len }) => format!("its keys are all among the {len} elements of {path}, which does not grow"),
+        _ => format!("it takes no more than {limit} elements"),
+    });
     let Some(first) = &culprit.site else {
         return match &culprit.standing {
             Standing::Unknown(reason) => reason.clone(),

@@ -74,6 +74,17 @@ impl Declared {
         out
     }
 
+    /// What modules have in their `_parameters`, by addresses.
+    pub fn of_modules(census: &Census) -> HashSet<u64> {
+        let classes = classes(census, &Known::default());
+        let modules = census.objects().ids().filter_map(|id| {
+            let kind = census.objects().kind(id);
+            let is_module = matches!(classes.get(kind.0 as usize), Some(Some(Class::Module)));
+            census.types().get(kind).filter(|_| is_module).map(|class| (class, census.objects().address(id)))
+        });
+        modules.flat_map(|(class, address)| values(census, class, address, "_parameters")).collect()
+    }
+
     fn optimizer(&mut self, census: &Census, known: &Known, class: &Type, address: u64) {
         for group in values(census, class, address, "param_groups") {
             let found = of(census, group).and_then(|_| census.reader().dict_get(group, "params"));

@@ -6,7 +6,8 @@
 mod declared;
 mod role;
 
-use declared::{Declared, Known};
+pub(crate) use declared::Declared;
+use declared::Known;
 pub use role::{Role, bases, roles};
 
 use crate::census::Census;

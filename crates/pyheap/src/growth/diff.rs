@@ -6,6 +6,7 @@
 
 use super::Summary;
 use super::held::Held;
+use super::keyed::Keyed;
 use super::summary::Local;
 use crate::census::{Census, Total};
 use crate::paths::{Path, Place, StepName};
@@ -26,6 +27,8 @@ const ALIKE: usize = 2000;
 const APART: usize = 3;
 /// Candidates whose paths are worked out.
 const CANDIDATES: usize = 200;
+/// Those that grew most of which it is asked whose keys they have.
+const KEYED: usize = 4;
 
 /// What grew.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +67,8 @@ pub struct HolderGrowth {
     pub bytes: i64,
     /// How many grew alike below one container, of which this is an example; 1 for what grew by itself.
     pub alike: usize,
+    /// What has all of its keys and does not grow, for a dict or a set: it can have no more than that.
+    pub keyed: Option<Keyed>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -101,6 +106,11 @@ impl Grown {
         self.below > 0 && self.largest_below * 3 < self.below && self.bytes >= WORTH
     }
 
+    /// Whether most of it came with new elements of its own, rather than below the old ones.
+    fn is_by_its_own(&self) -> bool {
+        self.more() > 0 && self.below <= self.bytes / 2
+    }
+
     /// A list whose items others hold first has grown by its own slots at least.
     fn weight(&self) -> i64 {
         self.bytes.max(i64::try_from(self.more()).unwrap_or(i64::MAX).saturating_mul(self.slot))
@@ -118,7 +128,12 @@ impl Census {
     pub(super) fn growth_from(&self, before: &Summary, held: &Held) -> Growth {
         let now = self.summary_of(held);
         let grown = self.grown(before, &now);
-        Growth { types: types(before, &now), holders: self.holders(before, &grown, held) }
+        let mut holders = self.holders(before, &grown, held);
+        let by_its_keys = |holder: &&mut HolderGrowth| grown.get(&holder.id).is_some_and(Grown::is_by_its_own);
+        for holder in holders.iter_mut().filter(by_its_keys).take(KEYED) {
+            holder.keyed = self.keyed(before, holder.id);
+        }
+        Growth { types: types(before, &now), holders }
     }
 
     fn grown(&self, before: &Summary, now: &Summary) -> HashMap<ObjectId, Grown> {
@@ -306,7 +321,7 @@ impl Census {
             return None;
         }
         let kind = self.kind(id).map_or_else(|| "?".to_owned(), |kind| kind.name.clone());
-        Some(HolderGrowth { id, kind, path, len, count, bytes, alike })
+        Some(HolderGrowth { id, kind, path, len, count, bytes, alike, keyed: None })
     }
 
     /// Cycles that wait for the collector, all together: each is new, and none of them holds the next.
@@ -316,7 +331,7 @@ impl Census {
         let id = largest.filter(|_| bytes >= WORTH)?;
         let kind = self.kind(id).map_or_else(|| "?".to_owned(), |kind| kind.name.clone());
         let path = Path { root: Place::Garbage, steps: Vec::new(), left_out: 0 };
-        Some(HolderGrowth { id, kind, path, len: None, count: Some(count), bytes, alike: 1 })
+        Some(HolderGrowth { id, kind, path, len: None, count: Some(count), bytes, alike: 1, keyed: None })
     }
 
     /// What only native code has references to, those of one type together: each is new, and no name leads to any of them.
@@ -339,6 +354,7 @@ impl Census {
                 count: Some(count),
                 bytes,
                 alike: 1,
+                keyed: None,
             })
         };
         self.unnamed(held).into_iter().filter_map(grown).collect()

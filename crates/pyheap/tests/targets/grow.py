@@ -7,6 +7,7 @@ import gc
 import importlib
 import json
 import sys
+import weakref
 
 
 class Node:
@@ -30,8 +31,20 @@ class Lost:
         self.data = bytes(1000)
 
 
+class Sample:
+    def __init__(self, n):
+        self.text = "sample %d" % n
+
+
 class Trainer:
     def __init__(self):
+        # All that there is, and what is worked out for each of them when it comes; what comes again and again, and has one each.
+        self.samples = [Sample(n) for n in range(1200)]
+        self.pairs = [("pair %d" % n, n) for n in range(1200)]
+        self.by_text, self.by_pair, self.by_sample = {}, {}, weakref.WeakKeyDictionary()
+        self.every, self.for_every = [], {}
+        self.rows = [[] for _ in range(1200)]
+        self.for_rows = {}
         self.history = []
         self.by_key = collections.defaultdict(list)
         self.head = None
@@ -50,6 +63,14 @@ class Trainer:
         self.recent.append([n])
         self.steady[n % 1000] = n % 7
         self.nodes[n % 12].filed.append(bytes(1000))
+        sample, pair = self.samples[(n - 1) % 1200], self.pairs[(n - 1) % 1200]
+        self.by_text[sample.text] = bytes(1000)
+        self.by_pair[pair[0]] = bytes(1000)
+        self.by_sample[sample] = bytes(1000)
+        self.every.append("every %d" % n)
+        self.for_every[self.every[-1]] = bytes(1000)
+        self.rows[n % 1200].append("row %d" % n)
+        self.for_rows[self.rows[n % 1200][-1]] = bytes(1000)
         remember(n)
         Cycle()
         # As a library does that forgets to give a reference back.

@@ -32,6 +32,7 @@ impl<'a> Blame<'a> {
                 count: i64::try_from(count).ok(),
                 bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
                 alike: 1,
+                keyed: None,
             }
         });
         let mut culprits = culprit::culprits(facts, grown, &whole.collect::<Vec<_>>(), least);

@@ -1,0 +1,167 @@
+//! Whether a dict or a set that grows can grow for ever: not where all of its keys are objects of another container that does not grow.
+//! A memo of a data set's texts has an entry for each of them, and is full when each has come once.
+//!
+//! Keys are the same as what the other container has by identity, not by value, so that this says nothing of keys that are made anew.
+
+use super::summary::Summary;
+use crate::budget::Declared;
+use crate::census::Census;
+use crate::paths::Path;
+use crate::types::{Kind, Type, flags};
+use crate::visit::{self, Label, Sink};
+use crate::walk::ObjectId;
+use foldhash::fast::RandomState;
+use std::collections::HashSet;
+
+/// Fewer keys may be elsewhere by chance: texts of the program's source are one object wherever they stand.
+const FEWEST: usize = 4;
+/// A dict with more is not looked into.
+const MOST_KEYS: usize = 1 << 20;
+/// References that are followed to find who has them, in the smallest containers that have room for them first: a tenth of a second.
+const REFERENCES: usize = 1 << 21;
+/// References between what it has and a key: a tuple, an instance's dict.
+const WITHIN: usize = 2;
+/// Where a weak reference has what it refers to (Include/cpython/weakrefobject.h, `wr_object`).
+const REFERENT: u64 = 16;
+
+/// What has all the keys of a dict.
+#[derive(Clone, Debug)]
+pub enum Keyed {
+    /// A container that has not grown.
+    Among {
+        /// The way to it.
+        path: Path,
+        /// Its elements, as many as at the look before.
+        len: u64,
+    },
+    /// Modules of torch: the keys are their parameters, as an optimizer's `state` has them.
+    Modules,
+}
+
+type Keys = HashSet<u64, RandomState>;
+
+impl Census {
+    /// Who has all keys of a dict, or all elements of a set: a container that has not grown since `before`, itself or in the tuples
+    /// and instances that it has, or else modules.
+    pub(super) fn keyed(&self, before: &Summary, id: ObjectId) -> Option<Keyed> {
+        let keys = self.keys(id)?;
+        let has_room = |other: &ObjectId| {
+            // Each element takes a word: the sizes, which lie side by side, spare a look at nearly all of the objects themselves.
+            *other != id && self.objects().size(*other) >= 8 * keys.len() as u64
+        };
+        let mut candidates: Vec<(u64, ObjectId)> = (self.objects().ids().filter(has_room))
+            .filter_map(|other| Some((self.len_if_unchanged(before, other)?, other)))
+            .filter(|(len, _)| *len >= keys.len() as u64)
+            .collect();
+        candidates.sort_unstable();
+        // Who has not this one has not all.
+        let one: Keys = keys.iter().copied().take(1).collect();
+        let mut left = REFERENCES;
+        let mut has_all = |other| self.has_all(other, &one, &mut left) && self.has_all(other, &keys, &mut left);
+        let found = candidates.into_iter().find(|(_, other)| has_all(*other));
+        found.map(|(len, other)| Keyed::Among { path: self.path(other), len }).or_else(|| self.is_of_modules(&keys))
+    }
+
+    fn is_of_modules(&self, keys: &Keys) -> Option<Keyed> {
+        let is_tensor = |key: &u64| self.class_at(*key).is_some_and(|kind| kind.kind == Kind::Other);
+        let may_be = keys.iter().all(is_tensor);
+        let parameters = if may_be { Declared::of_modules(self) } else { return None };
+        keys.iter().all(|key| parameters.contains(key)).then_some(Keyed::Modules)
+    }
+
+    /// The keys of a dict, the elements of a set; of weak references what they refer to.
+    fn keys(&self, id: ObjectId) -> Option<Keys> {
+        let (kind, address) = self.met(id)?;
+        let is_keyed = matches!(kind.kind, Kind::Dict | Kind::OrderedDict | Kind::Set) && !self.is_attributes(id);
+        self.len_of(id).filter(|len| is_keyed && *len <= MOST_KEYS as u64)?;
+        let mut sink = KeySink::default();
+        visit::visit(self.reader(), kind, address, &mut sink);
+        let keys: Keys = sink.keys.into_iter().map(|key| self.referent(key)).collect();
+        (keys.len() >= FEWEST).then_some(keys)
+    }
+
+    fn referent(&self, key: u64) -> u64 {
+        let is_weak = self.class_at(key).is_some_and(|kind| kind.kind == Kind::Weakref);
+        let referent = || self.reader().pointer(key.checked_add(REFERENT)?);
+        if is_weak { referent().unwrap_or(key) } else { key }
+    }
+
+    /// The class of an object that the walk has come to.
+    fn class_at(&self, address: u64) -> Option<&Type> {
+        // The target may have gone on since: what was not read then is not read now.
+        let known = Some(address).filter(|address| self.image().has_read(*address))?;
+        self.types().get(self.types().find(self.reader().type_of(known)?)?)
+    }
+
+    /// `len()` of a container or a tuple that was there at the look before and had as many elements.
+    fn len_if_unchanged(&self, before: &Summary, id: ObjectId) -> Option<u64> {
+        let (kind, address) = self.met(id)?;
+        let len = self.len_of(id)?;
+        let old = before.same(address, &kind.name, self.parent_address(id))?;
+        (old.len == Some(len)).then_some(len)
+    }
+
+    /// Whether a container has all of these, itself or in the tuples and instances that it has, which have no room for more than they
+    /// were made with. `left` is how many references may be followed yet.
+    fn has_all(&self, container: ObjectId, keys: &Keys, left: &mut usize) -> bool {
+        let Some(first) = self.met(container).filter(|_| *left > 0) else { return false };
+        let mut found = Found { missing: keys.clone(), met: Vec::new() };
+        let mut next = vec![first];
+        for _ in 0..=WITHIN {
+            for (kind, address) in next {
+                visit::visit(self.reader(), kind, address, &mut found);
+                if found.missing.is_empty() {
+                    return true;
+                }
+                if found.met.len() > *left {
+                    *left = 0;
+                    return false;
+                }
+            }
+            *left -= found.met.len();
+            let of_fixed_size = |(address, label)| {
+                let kind = self.class_at(address)?;
+                (label == Label::Named("__dict__") || has_fixed_size(kind)).then_some((kind, address))
+            };
+            next = std::mem::take(&mut found.met).into_iter().filter_map(of_fixed_size).collect();
+        }
+        false
+    }
+}
+
+/// Tuples, and instances of classes of Python code.
+fn has_fixed_size(kind: &Type) -> bool {
+    kind.kind == Kind::Tuple || kind.has(flags::HEAPTYPE) && kind.kind == Kind::Other
+}
+
+/// Takes note of keys.
+#[derive(Default)]
+struct KeySink {
+    keys: Vec<u64>,
+}
+
+impl Sink for KeySink {
+    fn edge(&mut self, target: u64, label: Label) {
+        // A torn dict may have more than it says.
+        if matches!(label, Label::Key | Label::Item) && self.keys.len() < MOST_KEYS {
+            self.keys.push(target);
+        }
+    }
+
+    fn guess(&mut self, _: u64, _: Label) {}
+}
+
+/// Strikes out the keys that it meets.
+struct Found {
+    missing: Keys,
+    met: Vec<(u64, Label)>,
+}
+
+impl Sink for Found {
+    fn edge(&mut self, target: u64, label: Label) {
+        self.missing.remove(&target);
+        self.met.push((target, label));
+    }
+
+    fn guess(&mut self, _: u64, _: Label) {}
+}
