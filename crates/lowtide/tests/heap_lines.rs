@@ -19,6 +19,7 @@ import store
 
 gc.disable()  # <- nothing: culprit
 SEEN = []
+WORDS, LENGTHS = ['word %d' % n for n in range(100000)], {}
 
 
 class Trainer:
@@ -100,6 +101,7 @@ def main():
             next(running)
             local.append(bytes(2000))  # <- local: culprit
             SEEN.append(bytes(2000))  # <- SEEN: culprit
+            LENGTHS[WORDS[n]] = bytes(5000)  # <- LENGTHS: bounded
             store.file(n, bytes(2000))
             BY_NAME['filing'](bytes(2000))
             describe.register(type('T', (), {'data': bytes(2000)}), str)  # <- describe: culprit
@@ -214,6 +216,8 @@ fn holders_of(python: &str) {
         assert!(holder["site"]["file"].as_str().unwrap().ends_with(file), "{python}, {name}: {}", said(holder));
         assert_eq!(holder["opens"], if name == "threads" { Value::from("threads") } else { Value::Null }, "{python}: {holder:#}");
         assert_eq!(holder["standing"], standing.as_str(), "{python}, {name}: {}", said(holder));
+        let limit = if name == "LENGTHS" { Value::from(100_000) } else { Value::Null };
+        assert!(holder["limit"] == limit || name == "recent", "{python}: {holder:#}");
         let least = match name.as_str() {
             "light" => 200 * 24,
             "threads" => 1,
@@ -240,7 +244,7 @@ fn people_see_the_line_and_that_its_file_was_changed() {
     let text = target.growth(folder.path(), "text");
     let after = |words: &str| text.split_once(words).unwrap_or_else(|| panic!("no {words} in\n{text}")).1;
     let history = after(".history: list");
-    assert!(history.trim_start().starts_with("line  train.py:21  self.history.append(bytes(2000))"), "{text}");
+    assert!(history.trim_start().starts_with("line  train.py:22  self.history.append(bytes(2000))"), "{text}");
     let why = after("store.py:7  self.filed[key] = value");
     assert!(
         why.split("line ").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ").contains("changed after"),

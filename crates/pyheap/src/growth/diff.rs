@@ -27,7 +27,7 @@ const ALIKE: usize = 2000;
 const APART: usize = 3;
 /// Candidates whose paths are worked out.
 const CANDIDATES: usize = 200;
-/// Those that grew most of which it is asked whose keys they have.
+/// Dicts and sets, those that grew most, of which it is asked who else has their keys.
 const KEYED: usize = 4;
 
 /// What grew.
@@ -129,8 +129,9 @@ impl Census {
         let now = self.summary_of(held);
         let grown = self.grown(before, &now);
         let mut holders = self.holders(before, &grown, held);
-        let by_its_keys = |holder: &&mut HolderGrowth| grown.get(&holder.id).is_some_and(Grown::is_by_its_own);
-        for holder in holders.iter_mut().filter(by_its_keys).take(KEYED) {
+        let by_keys =
+            |holder: &&mut HolderGrowth| grown.get(&holder.id).is_some_and(Grown::is_by_its_own) && self.has_keys(holder.id);
+        for holder in holders.iter_mut().filter(by_keys).take(KEYED) {
             holder.keyed = self.keyed(before, holder.id);
         }
         Growth { types: types(before, &now), holders }

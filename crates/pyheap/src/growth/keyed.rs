@@ -41,7 +41,7 @@ pub enum Keyed {
 type Keys = HashSet<u64, RandomState>;
 
 impl Census {
-    /// Who has all keys of a dict, or all elements of a set: a container that has not grown since `before`, itself or in the tuples
+    /// Who has all keys of a dict, or all elements of a set, that [has some](Self::has_keys): a container that has not grown since `before`, itself or in the tuples
     /// and instances that it has, or else modules.
     pub(super) fn keyed(&self, before: &Summary, id: ObjectId) -> Option<Keyed> {
         let keys = self.keys(id)?;
@@ -69,11 +69,16 @@ impl Census {
         keys.iter().all(|key| parameters.contains(key)).then_some(Keyed::Modules)
     }
 
+    /// Whether it is a dict or a set of the program's.
+    pub(super) fn has_keys(&self, id: ObjectId) -> bool {
+        let kind = self.kind(id).map(|kind| kind.kind);
+        matches!(kind, Some(Kind::Dict | Kind::OrderedDict | Kind::Set)) && !self.is_attributes(id)
+    }
+
     /// The keys of a dict, the elements of a set; of weak references what they refer to.
     fn keys(&self, id: ObjectId) -> Option<Keys> {
         let (kind, address) = self.met(id)?;
-        let is_keyed = matches!(kind.kind, Kind::Dict | Kind::OrderedDict | Kind::Set) && !self.is_attributes(id);
-        self.len_of(id).filter(|len| is_keyed && *len <= MOST_KEYS as u64)?;
+        self.len_of(id).filter(|len| *len <= MOST_KEYS as u64)?;
         let mut sink = KeySink::default();
         visit::visit(self.reader(), kind, address, &mut sink);
         let keys: Keys = sink.keys.into_iter().map(|key| self.referent(key)).collect();
