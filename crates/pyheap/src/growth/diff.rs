@@ -28,7 +28,7 @@ const APART: usize = 3;
 /// Candidates whose paths are worked out.
 const CANDIDATES: usize = 200;
 /// Dicts and sets, those that grew most, of which it is asked who else has their keys.
-const KEYED: usize = 4;
+const KEYED: usize = 8;
 
 /// What grew.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,8 @@
 //! Whether a dict or a set that grows can grow for ever: not where all of its keys are objects of another container that does not grow.
 //! A memo of a data set's texts has an entry for each of them, and is full when each has come once.
 //!
-//! Keys are the same as what the other container has by identity, not by value, so that this says nothing of keys that are made anew.
+//! Keys are the same as what the other container has by identity, not by value, so that this says nothing of keys that are made anew;
+//! nor of those of which the whole program has one object, as of small numbers, that are elsewhere by chance.
 
 use super::summary::Summary;
 use crate::budget::Declared;
@@ -15,6 +16,8 @@ use std::collections::HashSet;
 
 /// Fewer keys may be elsewhere by chance: texts of the program's source are one object wherever they stand.
 const FEWEST: usize = 4;
+/// Ints up to this may be one object for the whole program: 256 up to CPython 3.14, 1,024 after it (Objects/longobject.c).
+const SMALL: i64 = 1024;
 /// A dict with more is not looked into.
 const MOST_KEYS: usize = 1 << 20;
 /// References that are followed to find who has them, in the smallest containers that have room for them first: a tenth of a second.
@@ -44,14 +47,18 @@ impl Census {
     /// Who has all keys of a dict, or all elements of a set, that [has some](Self::has_keys): a container that has not grown since `before`, itself or in the tuples
     /// and instances that it has, or else modules.
     pub(super) fn keyed(&self, before: &Summary, id: ObjectId) -> Option<Keyed> {
+        let least = self.len_of(id).filter(|len| *len <= MOST_KEYS as u64)?;
         let keys = self.keys(id)?;
+        if keys.len() < FEWEST || (keys.len() as u64) < least / 2 {
+            return None;
+        }
         let has_room = |other: &ObjectId| {
             // Each element takes a word: the sizes, which lie side by side, spare a look at nearly all of the objects themselves.
-            *other != id && self.objects().size(*other) >= 8 * keys.len() as u64
+            *other != id && self.objects().size(*other) >= 8 * least
         };
         let mut candidates: Vec<(u64, ObjectId)> = (self.objects().ids().filter(has_room))
             .filter_map(|other| Some((self.len_if_unchanged(before, other)?, other)))
-            .filter(|(len, _)| *len >= keys.len() as u64)
+            .filter(|(len, _)| *len >= least)
             .collect();
         candidates.sort_unstable();
         // Who has not this one has not all.
@@ -75,14 +82,23 @@ impl Census {
         matches!(kind, Some(Kind::Dict | Kind::OrderedDict | Kind::Set)) && !self.is_attributes(id)
     }
 
-    /// The keys of a dict, the elements of a set; of weak references what they refer to.
+    /// The keys of a dict, the elements of a set, but for those that are elsewhere by chance; of weak references what they refer to.
     fn keys(&self, id: ObjectId) -> Option<Keys> {
         let (kind, address) = self.met(id)?;
-        self.len_of(id).filter(|len| *len <= MOST_KEYS as u64)?;
         let mut sink = KeySink::default();
         visit::visit(self.reader(), kind, address, &mut sink);
-        let keys: Keys = sink.keys.into_iter().map(|key| self.referent(key)).collect();
-        (keys.len() >= FEWEST).then_some(keys)
+        Some(sink.keys.into_iter().map(|key| self.referent(key)).filter(|key| !self.is_one_for_all(*key)).collect())
+    }
+
+    /// Whether the whole program may have one object of this value: a small number, `None`, a text of one character.
+    fn is_one_for_all(&self, key: u64) -> bool {
+        let Some(kind) = self.class_at(key) else { return false };
+        match kind.kind {
+            Kind::Int => self.reader().int(key).is_some_and(|value| value.abs() <= SMALL),
+            Kind::Str | Kind::Bytes => self.reader().len(key).is_some_and(|len| len <= 1),
+            Kind::Leaf => true,
+            _ => false,
+        }
     }
 
     fn referent(&self, key: u64) -> u64 {

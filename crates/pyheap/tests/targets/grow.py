@@ -45,6 +45,9 @@ class Trainer:
         self.every, self.for_every = [], {}
         self.rows = [[] for _ in range(1200)]
         self.for_rows = {}
+        # Python has one object for each of these numbers.
+        self.numbers, self.for_numbers = list(range(1000)), {}
+        self.ids, self.for_ids = list(range(2000, 3200)), {}
         self.history = []
         self.by_key = collections.defaultdict(list)
         self.head = None
@@ -67,6 +70,8 @@ class Trainer:
         self.by_text[sample.text] = bytes(1000)
         self.by_pair[pair[0]] = bytes(1000)
         self.by_sample[sample] = bytes(1000)
+        self.for_numbers[n // 4] = bytes(2000)
+        self.for_ids[self.ids[(n - 1) % 1200]] = bytes(1000)
         self.every.append("every %d" % n)
         self.for_every[self.every[-1]] = bytes(1000)
         self.rows[n % 1200].append("row %d" % n)
