@@ -129,6 +129,8 @@ pub enum Bound {
     Samples,
     /// The key is made of sizes of tensors: it has no more elements than there are different ones.
     Sizes,
+    /// It is filled while it is made, by loops that end, and it is made once.
+    Making,
     /// It dies when its function returns.
     Local,
 }

@@ -51,7 +51,11 @@ impl<'p> Bounds<'_, 'p> {
         }
         let bound = self.of(op);
         let is_firm = bound.as_ref().is_some_and(Bound::is_firm);
-        if !is_firm && op.key.is_some_and(|key| self.is_size(op.file, op.scope, key)) { Some(Bound::Sizes) } else { bound }
+        if is_firm {
+            return bound;
+        }
+        let is_size = op.key.is_some_and(|key| self.is_size(op.file, op.scope, key));
+        is_size.then_some(Bound::Sizes).or_else(|| self.is_being_made(op)).or(bound)
     }
 
     /// What bounds the growth by one statement, the firmest first.

@@ -18,6 +18,7 @@ mod joined;
 mod keys;
 mod library;
 mod limit;
+mod making;
 mod ops;
 mod positions;
 mod special;

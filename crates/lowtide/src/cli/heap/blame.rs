@@ -128,6 +128,7 @@ fn bound(bound: &Bound) -> Value {
         Bound::Keys => ("keys", None),
         Bound::Samples => ("samples", None),
         Bound::Sizes => ("sizes", None),
+        Bound::Making => ("making", None),
         Bound::Local => ("local", None),
     };
     json!({"kind": kind, "site": at.map(site)})
