@@ -22,6 +22,7 @@ mod library;
 mod limit;
 mod ops;
 mod positions;
+mod renewed;
 mod rounds;
 mod special;
 mod target;
