@@ -2,13 +2,15 @@
 
 use ruff_python_ast::{CmpOp, Operator};
 
+use super::asked::{Here, invert};
 use super::context::Contexts;
 use super::limit::limit;
 use super::ops::{Loss, Op, Ops, name_of};
+use super::rounds::may_never_run;
 use super::{Bound, Kind, Site};
 use crate::ask::last_name;
 use crate::flow::{Alias, At, Flow, Place};
-use crate::model::{Assign, BlockId, BlockKind, Bound as Way, Call, Expr, Model, Ranged, ScopeId, TextSize};
+use crate::model::{Assign, BlockKind, Bound as Way, Call, Expr, Model, Ranged, ScopeId, TextSize};
 use crate::program::FileId;
 
 /// Calls that are followed from what empties a container up to what makes its object.
@@ -63,7 +65,11 @@ impl<'p> Bounds<'_, 'p> {
         if op.key.is_some_and(|key| is_one_of_few(self.flow.models.of(op.file), op.scope, key)) {
             return Some(Bound::Keys);
         }
-        self.made_with_a_limit().or_else(|| self.guarded(op)).or_else(|| self.emptied(op)).or_else(|| self.dies())
+        self.made_with_a_limit()
+            .or_else(|| self.guarded(op))
+            .or_else(|| self.renewed(op))
+            .or_else(|| self.emptied(op))
+            .or_else(|| self.dies())
     }
 
     /// `deque(maxlen=100)`, `Queue(100)`, `LRUCache(maxsize=100)`.
@@ -88,44 +94,46 @@ impl<'p> Bounds<'_, 'p> {
     fn guarded(&self, added: &Op<'p, Kind>) -> Option<Bound> {
         let Op { file, scope, .. } = *added;
         let model = self.flow.models.of(file);
-        let is_measure = |expr| self.is_length(file, scope, expr) || self.is_filled_up(added, expr);
-        model.blocks_within(added.block).find_map(|block| {
+        let is_measure =
+            |here: Here<'p>, expr| self.is_length(here.file, here.scope, expr) || self.is_filled_up(here, added, expr);
+        model.with_blocks_within(added.block).find_map(|(id, block)| {
             let test = match block.kind {
                 BlockKind::If(test) => test,
                 BlockKind::While(each) => &*each.test,
                 _ => return None,
             };
-            self.compares(file, scope, test, &[CmpOp::Lt, CmpOp::LtE, CmpOp::NotEq], &is_measure)
-                .then(|| Bound::Ceiling(self.site(file, test.start()), self.number_in(file, scope, test)))
+            let here = Here::at(file, scope, id);
+            self.compares(here, test, &[CmpOp::Lt, CmpOp::LtE, CmpOp::NotEq], &is_measure)
+                .then(|| Bound::Ceiling(self.site(file, test.start()), self.number_in(here, test)))
         })
     }
 
     /// Whether a condition is `len(xs) < n`, alone or with `and`, or so of another measure of the container.
     pub(super) fn compares(
         &self,
-        file: FileId,
-        scope: ScopeId,
+        here: Here<'p>,
         test: &'p Expr,
         ops: &[CmpOp],
-        is_measure: &dyn Fn(&'p Expr) -> bool,
+        is_measure: &dyn Fn(Here<'p>, &'p Expr) -> bool,
     ) -> bool {
         match test {
             Expr::Compare(each) => {
-                // `self.held + new.nbytes > self.room`
-                let is_measured = |side: &'p Expr| match side {
-                    Expr::BinOp(sum) if sum.op == Operator::Add => is_measure(&sum.left) || is_measure(&sum.right),
-                    side => is_measure(side),
-                };
+                let is_measured = |side: &'p Expr| self.is_measured(here, side, is_measure);
                 let flipped: Vec<CmpOp> = ops.iter().map(|op| flip(*op)).collect();
                 each.ops.iter().any(|op| ops.contains(op)) && is_measured(&each.left)
                     || each.ops.iter().any(|op| flipped.contains(op)) && each.comparators.iter().any(is_measured)
             }
-            Expr::BoolOp(each) if each.op.is_and() => {
-                each.values.iter().any(|value| self.compares(file, scope, value, ops, is_measure))
-            }
+            Expr::BoolOp(each) if each.op.is_and() => each.values.iter().any(|value| self.compares(here, value, ops, is_measure)),
             // `if not xs:` is `len(xs) < 1`.
-            Expr::UnaryOp(each) => each.op.is_not() && ops.contains(&CmpOp::Lt) && self.is_alias(file, scope, &each.operand),
-            _ => false,
+            Expr::UnaryOp(each) if each.op.is_not() => {
+                let inverted: Vec<CmpOp> = ops.iter().map(|op| invert(*op)).collect();
+                ops.contains(&CmpOp::Lt) && self.is_alias(here.file, here.scope, &each.operand)
+                    || !is_compound(&each.operand) && self.compares(here, &each.operand, &inverted, is_measure)
+            }
+            test => self.predicate(here, test).is_some_and(|(here, test)| {
+                // What is left while there is any is no limit.
+                !is_compound(test) && self.number_in(here, test) != Some(0) && self.compares(here, test, ops, is_measure)
+            }),
         }
     }
 
@@ -163,7 +171,8 @@ impl<'p> Bounds<'_, 'p> {
             let own = matches!(op.at.place, Place::Variable(file, owner, _) if file == op.file && Some(owner) == function)
                 && model.loops(op.block) == 0;
             // `d[k] = []` in front of what adds to it begins one; elsewhere it empties it.
-            let begins = op.container.is_some_and(Expr::is_subscript_expr)
+            let begins = all
+                && op.container.is_some_and(Expr::is_subscript_expr)
                 && at(&self.ops.assigned, op.at).any(|assigned| assigned.offset == op.offset)
                 && (op.file, function) == (added.file, self.flow.models.of(added.file).function_of(added.scope));
             let runs = !is_shown && function.is_some() || self.contexts.is_repeated(model, op.file, op.scope, op.block);
@@ -171,10 +180,12 @@ impl<'p> Bounds<'_, 'p> {
                 continue;
             }
             let site = self.site(op.file, op.offset);
-            if let Some(number) = self.ceiling(op, added) {
+            if op.what != Loss::OfEach
+                && let Some(number) = self.ceiling(op, added)
+            {
                 return Some(Bound::Ceiling(site, number));
             }
-            let conditional = may_never_run(model, op.block)
+            let conditional = may_never_run(self.flow, op.file, op.block)
                 || function.is_some_and(|function| self.is_at_an_end(op.file, function) || self.is_made_late(op.file, function));
             // `xs = xs[-10:]` leaves so many, however many there were.
             let cut = op.what == Loss::Some && at(&self.ops.assigned, op.at).any(|assigned| assigned.offset == op.offset);
@@ -246,7 +257,7 @@ impl<'p> Bounds<'_, 'p> {
         (!kept && self.contexts.is_called_repeatedly(file, function)).then_some(Bound::Local)
     }
 
-    fn site(&self, file: FileId, offset: TextSize) -> Site {
+    pub(super) fn site(&self, file: FileId, offset: TextSize) -> Site {
         site(self.flow, file, offset)
     }
 }
@@ -258,14 +269,6 @@ pub(crate) fn site(flow: &Flow, file: FileId, offset: TextSize) -> Site {
     let text: String = source.line_text(offset).chars().take(super::MAX_TEXT).collect();
     let (cell, line) = source.in_cell(place.line);
     Site { file: source.path().to_owned(), cell, line, column: place.column, text }
-}
-
-/// Whether something stands under a condition that may never be met. One on a remainder is met every so many times.
-pub(super) fn may_never_run(model: &Model<'_>, block: BlockId) -> bool {
-    model.blocks_within(block).any(|block| match block.kind {
-        BlockKind::If(test) => !comes_round(test),
-        kind => kind.is_conditional(),
-    })
 }
 
 /// What a condition says is not there: `x is None`, `not x`.
@@ -280,21 +283,9 @@ fn missing(test: &Expr) -> Option<&Expr> {
     }
 }
 
-/// `n % 100 == 0`, `not n % 100`, `(n + 1) % 100 == 0`: of something that is counted on.
-fn comes_round(test: &Expr) -> bool {
-    let by_number = |each: &Expr| match each {
-        Expr::BinOp(each) => each.op == Operator::Mod && each.right.is_number_literal_expr(),
-        _ => false,
-    };
-    match test {
-        Expr::Compare(each) => {
-            matches!(&*each.ops, [CmpOp::Eq])
-                && by_number(&each.left)
-                && each.comparators.iter().all(Expr::is_number_literal_expr)
-        }
-        Expr::UnaryOp(each) => each.op.is_not() && by_number(&each.operand),
-        _ => false,
-    }
+/// `a and b`, `not a`
+fn is_compound(test: &Expr) -> bool {
+    test.is_bool_op_expr() || test.is_unary_op_expr()
 }
 
 /// What happens to exactly this object.

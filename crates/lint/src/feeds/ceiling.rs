@@ -3,6 +3,7 @@
 use ruff_python_ast::CmpOp;
 
 use super::Kind;
+use super::asked::{Both, Here};
 use super::bounds::Bounds;
 use super::ops::{Loss, Op};
 use crate::model::{Block, BlockId, BlockKind, Expr, Ranged, ScopeId};
@@ -34,7 +35,7 @@ impl<'p> Bounds<'_, 'p> {
         file: FileId,
         scope: ScopeId,
         block: BlockId,
-        ops: (&Op<'p, Loss>, &Op<'p, Kind>),
+        ops: Both<'_, 'p>,
         helpers: usize,
     ) -> Option<Option<u64>> {
         match self.around(file, scope, block, ops) {
@@ -49,19 +50,24 @@ impl<'p> Bounds<'_, 'p> {
         }
     }
 
-    fn around(&self, file: FileId, scope: ScopeId, block: BlockId, ops: (&Op<'p, Loss>, &Op<'p, Kind>)) -> Around {
+    fn around(&self, file: FileId, scope: ScopeId, block: BlockId, ops: Both<'_, 'p>) -> Around {
         let (model, added) = (self.flow.models.of(file), ops.1);
         let is_around =
             |block: &Block| file == added.file && model.blocks_within(added.block).any(|other| std::ptr::eq(other, block));
         let mut found = Around::Nothing;
-        for block in model.blocks_within(block) {
-            let test = match block.kind {
-                BlockKind::If(test) => Some(test),
-                BlockKind::While(each) => Some(&*each.test),
+        for (id, block) in model.with_blocks_within(block) {
+            let here = Here::at(file, scope, id);
+            let limit = match block.kind {
+                BlockKind::If(test) => self.is_too_much(here, ops, test).then(|| self.number_in(here, test)),
+                BlockKind::While(each) => self.is_too_much(here, ops, &each.test).then(|| self.number_in(here, &each.test)),
+                BlockKind::For(each) => {
+                    let is_measure = |here, expr| self.is_measure(here, ops, expr);
+                    self.is_each_too_many(here, &each.iter, &is_measure).then(|| self.number_of_rounds(here, &each.iter))
+                }
                 _ => None,
             };
-            if let Some(test) = test.filter(|test| self.is_too_much(file, scope, ops, test)) {
-                found = Around::Limit(self.number_in(file, scope, test));
+            if let Some(number) = limit {
+                found = Around::Limit(number);
             } else if block.kind.is_conditional() && !is_around(block) {
                 return Around::Condition;
             }
@@ -69,19 +75,26 @@ impl<'p> Bounds<'_, 'p> {
         found
     }
 
+    /// What tells how much there is: its length, or what is counted beside it.
+    fn is_measure(&self, here: Here<'p>, ops: Both<'_, 'p>, expr: &'p Expr) -> bool {
+        let Here { file, scope, .. } = here;
+        self.is_length(file, scope, expr)
+            || self.is_sum(file, scope, expr)
+            || self.is_counted(here, ops, expr)
+            || self.is_length_of_pair(file, scope, ops, expr)
+    }
+
     /// `len(xs) > n`, alone or with nothing more than `n` itself: `n and len(xs) > n`; or so of what is counted beside it.
-    fn is_too_much(&self, file: FileId, scope: ScopeId, (loss, added): (&Op<'p, Loss>, &Op<'p, Kind>), test: &'p Expr) -> bool {
+    fn is_too_much(&self, here: Here<'p>, ops: Both<'_, 'p>, test: &'p Expr) -> bool {
         const OPS: &[CmpOp] = &[CmpOp::Gt, CmpOp::GtE, CmpOp::Eq];
-        let is_measure = |expr| {
-            self.is_length(file, scope, expr)
-                || self.is_sum(file, scope, expr)
-                || self.is_counted(file, scope, (loss, added), expr)
-                || self.is_length_of_pair(file, scope, (loss, added), expr)
+        let is_measure = |here, expr| self.is_measure(here, ops, expr);
+        let is_more = |test| self.compares(here, test, OPS, &is_measure);
+        let Expr::BoolOp(each) = test else {
+            let asked = || self.predicate(here, test).filter(|(_, test)| test.is_bool_op_expr());
+            return is_more(test) || asked().is_some_and(|(here, test)| self.is_too_much(here, ops, test));
         };
-        let is_more = |test| self.compares(file, scope, test, OPS, &is_measure);
-        let Expr::BoolOp(each) = test else { return is_more(test) };
         let Some(limit) = each.values.iter().find(|value| is_more(value)) else { return false };
-        let source = self.flow.models.of(file).source;
+        let source = self.flow.models.of(here.file).source;
         let sides: Vec<&str> = match limit {
             Expr::Compare(limit) => {
                 std::iter::once(&*limit.left).chain(&*limit.comparators).map(|side| source.slice(side.range())).collect()
@@ -91,7 +104,7 @@ impl<'p> Bounds<'_, 'p> {
         let is_limit = |value: &'p Expr| match value {
             Expr::Compare(value) => sides.contains(&source.slice(value.left.range())),
             // `while self.kept and self.total > self.room:`
-            value => sides.contains(&source.slice(value.range())) || self.is_alias(file, scope, value),
+            value => sides.contains(&source.slice(value.range())) || self.is_alias(here.file, here.scope, value),
         };
         each.op.is_and() && each.values.iter().all(is_limit)
     }

@@ -130,7 +130,7 @@ impl<'f, 'p> Finder<'f, 'p> {
         let mut found = Vec::new();
         for alias in aliases.iter().filter(|alias| alias.steps == 0) {
             for op in at(&self.ops.assigned, alias.at) {
-                if super::ops::is_fresh(op.what) {
+                if super::fresh::is_fresh(op.what) {
                     continue;
                 }
                 let kind = if self.wraps(op, alias.at) { Kind::Wrapped } else { Kind::Assigned };

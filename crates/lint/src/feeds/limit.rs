@@ -2,8 +2,9 @@
 //!
 //! A number that may be another one while the program runs is none: who trusts it waits for a container to be full.
 
-use ruff_python_ast::ExprCall;
+use ruff_python_ast::{CmpOp, ExprCall};
 
+use super::asked::Here;
 use super::bounds::Bounds;
 use super::ops::name_of;
 use crate::model::{Bound as Way, Expr, ScopeId};
@@ -11,17 +12,35 @@ use crate::program::FileId;
 
 impl<'p> Bounds<'_, 'p> {
     /// The number that a length is compared with, where the source tells it.
-    pub(super) fn number_in(&self, file: FileId, scope: ScopeId, test: &'p Expr) -> Option<u64> {
+    pub(super) fn number_in(&self, here: Here<'p>, test: &'p Expr) -> Option<u64> {
         match test {
             Expr::Compare(each) => {
                 let [other] = &*each.comparators else { return None };
                 let sides = [(&*each.left, other), (other, &*each.left)];
-                let (_, number) = sides.into_iter().find(|(length, _)| self.is_length(file, scope, length))?;
-                self.number(file, scope, number)
+                let is_length = |side| self.is_length(here.file, here.scope, side);
+                match sides.into_iter().find(|(length, _)| is_length(length)) {
+                    Some((_, number)) => self.number(here.file, here.scope, number),
+                    // `excess > 0`
+                    None => {
+                        let (length, number) = self.difference(here, &each.left)?;
+                        let is_excess = matches!(&*each.ops, [CmpOp::Gt]) && literal(other) == Some(0) && is_length(length);
+                        is_excess.then(|| self.number(here.file, here.scope, number))?
+                    }
+                }
             }
-            Expr::BoolOp(each) => each.values.iter().find_map(|value| self.number_in(file, scope, value)),
-            _ => None,
+            Expr::BoolOp(each) => each.values.iter().find_map(|value| self.number_in(here, value)),
+            Expr::UnaryOp(each) if each.op.is_not() => self.number_in(here, &each.operand),
+            test => {
+                let (here, test) = self.predicate(here, test)?;
+                self.number_in(here, test)
+            }
         }
+    }
+
+    /// The same for `range(len(xs) - 100)`.
+    pub(super) fn number_of_rounds(&self, here: Here<'p>, iterable: &'p Expr) -> Option<u64> {
+        let (length, number) = self.excess(here, iterable)?;
+        self.is_length(here.file, here.scope, length).then(|| self.number(here.file, here.scope, number))?
     }
 
     /// What a number is: written out, or a name that is only ever given one that is.

@@ -6,12 +6,14 @@
 //! nothing is made up.
 
 mod answer;
+mod asked;
 mod bounds;
 mod ceiling;
 mod containers;
 mod context;
 mod counted;
 mod find;
+mod fresh;
 mod graph;
 mod holder;
 mod joined;
@@ -21,8 +23,11 @@ mod limit;
 mod making;
 mod ops;
 mod positions;
+mod renewed;
+mod rounds;
 mod special;
 mod target;
+mod trimmed;
 mod wrapped;
 
 use std::path::PathBuf;

@@ -2,7 +2,8 @@
 
 use ruff_python_ast::{ExprCall, Operator};
 
-use super::{Kind, Old};
+use super::fresh::{is_fresh, is_new, items};
+use super::{Kind, Old, trimmed};
 use crate::ask::last_name;
 use crate::flow::{At, Flow, Place};
 use crate::model::{Assign, BlockId, Bound, Call, Expr, Model, Ranged, ScopeId, TextSize};
@@ -44,6 +45,8 @@ pub(super) enum Loss {
     Remade,
     /// Some: `pop()`, `del xs[0]`, `xs = xs[-10:]`.
     Some,
+    /// None, but each that it has loses some: `for kept in d.values(): del kept[10:]`.
+    OfEach,
 }
 
 /// What adds and what takes, by place.
@@ -68,6 +71,9 @@ impl<'p> Ops<'p> {
                     other => (other, Loss::All),
                 };
                 collector.lose(delete.scope, delete.block, target, loss, delete.target.start());
+                if let Some(container) = trimmed::by_delete(model, delete) {
+                    collector.lose(delete.scope, delete.block, container, Loss::OfEach, delete.target.start());
+                }
             }
         }
         ops
@@ -114,7 +120,11 @@ impl<'p> Collector<'_, 'p> {
 
     fn set(&mut self, target: &'p Expr, value: &'p Expr, assign: &Assign<'p>, offset: TextSize) {
         let (scope, block) = (assign.scope, assign.block);
-        if let Expr::Subscript(item) = target {
+        let trimmed = trimmed::by_loop(self.flow, self.file, assign);
+        if let Some(container) = trimmed {
+            self.lose(scope, block, container, Loss::OfEach, offset);
+            self.lose(scope, block, target, Loss::Some, offset);
+        } else if let Expr::Subscript(item) = target {
             if item.slice.is_slice_expr() {
                 let loses = is_fresh(value) || self.is_cut(scope, value, &item.value);
                 if loses {
@@ -135,7 +145,11 @@ impl<'p> Collector<'_, 'p> {
         } else if self.is_remade(scope, value, target) {
             self.lose(scope, block, target, Loss::Remade, offset);
         } else if self.is_cut(scope, value, target) {
-            self.lose(scope, block, target, Loss::Some, offset);
+            if trimmed.is_none() {
+                self.lose(scope, block, target, Loss::Some, offset);
+            }
+        } else if trimmed::by_comprehension(self.flow, self.file, assign) {
+            self.lose(scope, block, target, Loss::OfEach, offset);
         } else if self.is_rebuilt(scope, value, target) {
             self.add(scope, block, target, Kind::Rebuilt, offset, None);
         }
@@ -367,47 +381,4 @@ fn uncalled(expr: &Expr) -> Option<(&Expr, Method)> {
     // `module.add` handed somewhere is a function; a container is told by what else is known of it.
     let adds = method(name).filter(|_| name != "__getitem__").map(Method::Adds);
     Some((&attribute.value, adds.or_else(|| loser(name).map(Method::Loses))?))
-}
-
-/// A constant, or a container that is written out and has nothing else in it, empty or not.
-fn is_new(value: &Expr) -> bool {
-    let is_constant = |value: &Expr| {
-        matches!(value, Expr::StringLiteral(_) | Expr::NumberLiteral(_) | Expr::BooleanLiteral(_) | Expr::NoneLiteral(_))
-    };
-    is_fresh(value) || items(value).is_some_and(|mut items| items.all(|item| is_constant(item) || is_new(item)))
-}
-
-/// What a container that is written out has in it; nothing of one that spreads another: `[*xs]`, `{**xs}`.
-fn items(value: &Expr) -> Option<Box<dyn Iterator<Item = &Expr> + '_>> {
-    match value {
-        Expr::List(each) => Some(Box::new(each.elts.iter())),
-        Expr::Tuple(each) => Some(Box::new(each.elts.iter())),
-        Expr::Set(each) => Some(Box::new(each.elts.iter())),
-        Expr::Dict(each) if each.items.iter().all(|item| item.key.is_some()) => {
-            Some(Box::new(each.items.iter().map(|item| &item.value)))
-        }
-        _ => None,
-    }
-}
-
-/// A new, empty container.
-pub(super) fn is_fresh(value: &Expr) -> bool {
-    match value {
-        Expr::List(each) => each.elts.is_empty(),
-        Expr::Tuple(each) => each.elts.is_empty(),
-        Expr::Dict(each) => each.items.is_empty(),
-        Expr::NoneLiteral(_) => true,
-        Expr::Call(call) => {
-            let empty = call.arguments.args.is_empty();
-            match name_of(call) {
-                Some("list" | "dict" | "set" | "OrderedDict" | "Counter" | "bytearray" | "WeakValueDictionary") => {
-                    empty && call.arguments.keywords.is_empty()
-                }
-                Some("deque" | "Queue") => empty,
-                Some("defaultdict") => call.arguments.args.len() <= 1,
-                _ => false,
-            }
-        }
-        _ => false,
-    }
 }

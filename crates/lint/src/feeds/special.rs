@@ -299,7 +299,7 @@ fn removed(finder: &Finder, file: FileId, call: &ExprCall) -> Option<Bound> {
             .contains(".remove")
     })?;
     let at = site(finder.flow, loss.file, loss.offset);
-    let conditional = super::bounds::may_never_run(finder.flow.models.of(loss.file), loss.block);
+    let conditional = super::rounds::may_never_run(finder.flow, loss.file, loss.block);
     Some(if conditional { Bound::EmptiedIf(at) } else { Bound::Emptied(at) })
 }
 
@@ -339,10 +339,14 @@ fn collector(finder: &Finder) -> Vec<Ranked> {
                 Some("gc.disable" | "gc.freeze" | "gc.set_threshold") => {
                     found.push(statement(finder, Kind::CollectorOff, file, call.scope, call.block, call.call.start()));
                 }
-                Some("gc.collect" | "gc.enable") => {
-                    let conditional = super::bounds::may_never_run(model, call.block);
+                Some(name @ ("gc.collect" | "gc.enable")) => {
+                    // What is collected once, before the training, comes again after that.
+                    let again = name == "gc.enable" || finder.contexts.is_repeated(model, file, call.scope, call.block);
+                    let firm = again && !super::rounds::may_never_run(finder.flow, file, call.block);
                     let at = site(finder.flow, file, call.call.start());
-                    collected = Some(if conditional { Bound::EmptiedIf(at) } else { Bound::Emptied(at) });
+                    if firm || !collected.as_ref().is_some_and(Bound::is_firm) {
+                        collected = Some(if firm { Bound::Emptied(at) } else { Bound::EmptiedIf(at) });
+                    }
                 }
                 _ => {}
             }

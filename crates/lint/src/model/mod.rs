@@ -109,11 +109,17 @@ impl<'a> Model<'a> {
 
     /// The block and those around it, up to the function, class or module that it stands in, that one included.
     pub fn blocks_within(&self, id: BlockId) -> impl Iterator<Item = &Block<'a>> {
+        self.with_blocks_within(id).map(|(_, block)| block)
+    }
+
+    /// The same, with their numbers.
+    pub fn with_blocks_within(&self, id: BlockId) -> impl Iterator<Item = (BlockId, &Block<'a>)> {
         let mut next = Some(id);
         std::iter::from_fn(move || {
-            let block = self.block(next?);
+            let id = next?;
+            let block = self.block(id);
             next = if block.kind.is_scope() { None } else { block.parent };
-            Some(block)
+            Some((id, block))
         })
     }
 
