@@ -9,6 +9,11 @@
 #? trainer: instance:train.py:Trainer .history = list
 #? computed: frame:train.py:computed found = list
 #? embedded: instance:train.py:Embedded .rows = list
+#? before: frame:train.py:main rows = list
+#? each: instance:train.py:Each .parts = list
+#? warm: frame:train.py:warm_up losses = list
+#? after: frame:train.py:main report = list
+#? shared: instance:train.py:Shared .log = list
 #? forever: frame:train.py:forever kept = list
 import itertools
 
@@ -109,7 +114,48 @@ class Embedded:
             self.rows.append(self.encoder(x))  # <- embedded
 
 
+class Each:
+    def __init__(self, files):
+        self.parts = []
+        for file in files:
+            self._take(file)
+
+    def _take(self, file):
+        self.parts.append(decode(file))  # <- each bounded
+
+
+class Shared:
+    def __init__(self):
+        self.log = []
+
+    def _note(self, x):
+        self.log.append(x)  # <- shared
+
+    def run(self, data):
+        for x in data:
+            self._note(x)
+
+
+def train_step(model, x):
+    loss = model(x)
+    loss.backward()
+    return loss
+
+
+def warm_up(model, data):
+    losses = []
+    for x in data:
+        losses.append(train_step(model, x))  # <- warm
+    return losses
+
+
 def main():
+    rows, report = [], []
+    for line in open("rows.csv"):
+        rows.append(line.split(","))  # <- before bounded
+    Each(rows)
+    warm_up(None, rows)
+    Shared().run(rows)
     images, helped = Images(range(100)), Helped(["a", "b"])
     found = load(images)
     kept = []
@@ -123,6 +169,10 @@ def main():
     Trainer(None, found)
     Polled(None)
     stream()
+    for x in rows:
+        train_step(None, x)
+    for x in rows:
+        report.append(x)  # <- after
 
 
 main()
