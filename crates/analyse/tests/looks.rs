@@ -460,6 +460,33 @@ fn what_is_limited_may_fill_for_all_of_a_first_epoch() {
 }
 
 #[test]
+fn what_is_being_made_may_fill_until_the_training_begins() {
+    let mut analyser = Analyser::new();
+    common::start(-100.0).iter().for_each(|event| analyser.push(event));
+    let images =
+        HolderGrown { bounded: true, making: true, why: "it is filled while it is made".into(), ..holder("images", 15.0) };
+    for t in 0..1000_u32 {
+        let t_s = f64::from(t);
+        let grown = Grown { seconds: APART_S, total: (APART_S * MIB) as i64, parts: Vec::new(), holders: vec![images.clone()] };
+        match t {
+            40 => analyser.push(&Event::Look(look(t_s, 0, None))),
+            60 => analyser.push(&Event::Look(look(t_s, 0, Some(grown)))),
+            600.. => {
+                let (what, steps) = (MarkKind::Step, u64::from(t) - 599);
+                analyser.push(&Event::Mark(Mark { t_s, id: ProcId(0), what, steps, facts: None }));
+            }
+            _ => {}
+        }
+        let sample = ProcSample { anon: ((100.0 + t_s) * MIB) as u64, ..ProcSample::empty(ProcId(0)) };
+        analyser.push(&Event::Tick(Tick { t_s: t_s + 0.1, procs: vec![sample], ..Tick::default() }));
+        if t == 590 {
+            assert_eq!(analyser.report().verdict, Verdict::Undecided, "nothing was trained yet");
+        }
+    }
+    assert_eq!(analyser.report().verdict, Verdict::LikelyLeak, "it went on with the training");
+}
+
+#[test]
 fn what_says_how_much_it_takes_is_no_leak_until_it_is_full() {
     // One more each second, 30 of them after 60 s.
     let window = |limit| HolderGrown { bounded: true, limit: Some(limit), ..holder("window", 15.0) };

@@ -26,7 +26,7 @@ pub const SETTLES: &str =
 /// Seconds of such growth after which it is claimed all the same: a limit that is never reached limits nothing, and what is
 /// not collected for so long fills memory.
 const LONGEST_S: f64 = 300.0;
-/// The same in a first epoch: what keeps each sample of a data set is full after it.
+/// The same in a first epoch, and before it: what keeps each sample of a data set is full after it, and the data set is read by then.
 const EPOCH_S: f64 = 3600.0;
 /// The least share of the growth that such things must explain for nothing to be claimed.
 const MOST_OF_IT: f64 = 0.5;
@@ -64,7 +64,7 @@ pub fn hold_back(run: &Analyser, series: &mut [Series]) {
             Some(full) if now_s < full.sure_s => series.judged.hold_back(open.doubt, full.sure_s - now_s),
             // Whatever it has taken so far, as much again shows whether it has an end.
             None if span_s < LONGEST_S => series.judged.hold_back(open.doubt, span_s.min(LONGEST_S - span_s)),
-            None if open.doubt == FILLS && span_s < EPOCH_S && is_first_epoch(run, series) => {
+            None if open.doubt == FILLS && span_s < EPOCH_S && (is_first_epoch(run, series) || is_being_made(run, &open)) => {
                 series.judged.hold_back(open.doubt, span_s.min(EPOCH_S - span_s));
             }
             _ => {}
@@ -76,6 +76,11 @@ pub fn hold_back(run: &Analyser, series: &mut [Series]) {
 fn is_first_epoch(run: &Analyser, series: &Series) -> bool {
     let own = series.process.and_then(|id| run.marks().of(id)).and_then(Line::epoch_now);
     own.or_else(|| run.marks().leader()?.epoch_now()) == Some(0)
+}
+
+/// Whether all that fills is filled before the training, and nothing has been trained yet.
+fn is_being_made(run: &Analyser, open: &Open) -> bool {
+    open.making && run.marks().trained_from_to().is_none()
 }
 
 /// Who holds growth that is held back, why that may have an end, and what to do.
@@ -128,6 +133,8 @@ struct Open<'a> {
     holder: &'a HolderGrown,
     /// The share of the growth that all of them explain, with the holes between what they keep.
     share: f64,
+    /// Whether all of them are filled while they are made.
+    making: bool,
     /// Between the two looks.
     seconds: f64,
     /// When the last of them is full, where all of them say how many elements they take.
@@ -191,6 +198,7 @@ fn open<'a>(run: &'a Analyser, series: &Series) -> Option<Open<'a>> {
     let waits = |holder: &HolderGrown| holder.unreachable && may_be_collected(run, series);
     let all = fitting.iter().all(|holder| holder.bounded || waits(holder));
     let holder = fitting.first().copied().filter(|_| all)?;
+    let making = fitting.iter().all(|holder| holder.making);
     let full: Option<Vec<Full>> =
         fitting.iter().map(|holder| Full::of(holder, look_s, grown.seconds, series.judged.rate)).collect();
     let full = full.and_then(|full| full.into_iter().max_by(|a, b| a.at_s.total_cmp(&b.at_s)));
@@ -199,7 +207,7 @@ fn open<'a>(run: &'a Analyser, series: &Series) -> Option<Open<'a>> {
     // What is kept between things that come and go leaves holes, as much again: no more of them come when no more is kept.
     let between = holes(grown) as f64 / expected;
     let share = if by_holes.is_some() { held + between } else { held + between.clamp(0.0, held) };
-    Some(Open { doubt, holder, share, seconds: grown.seconds, full })
+    Some(Open { doubt, holder, share, making, seconds: grown.seconds, full })
 }
 
 /// Whether the collector may still come to what grew: it is not off, and was not seen to leave it alone.

@@ -193,6 +193,7 @@ fn any_look() -> impl Strategy<Value = Event> {
             site: Some(Site { file: "train.py".to_owned(), line: id, column: None, text: name.clone() }),
             sites: vec![Site { file: name.clone(), line: id, column: None, text: name.clone() }; usize::from(copied)],
             bounded: copied,
+            making: copied,
             also: vec![name.clone(); usize::from(copied)],
             unaccounted: pause_us,
             ..HolderGrown::default()

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use lowtide_lint::feeds::Statement;
+use lowtide_lint::feeds::{Bound, Statement};
 use lowtide_model::{
     Grown, HolderGrown, MALLOC_HOLES, MOST_HOLDERS, MOST_OBJECTS, MOST_SITES, ObjectGrown, PartGrown, Role, Site, Sort,
 };
@@ -173,12 +173,18 @@ fn holder(culprit: &Culprit, added: Added, sources: &Sources, role: Option<Role>
         opens: culprit.opened().unwrap_or_default(),
         native: NATIVE.contains(&cause.as_str()),
         bounded: culprit.standing == Standing::Bounded,
+        making: culprit.standing == Standing::Bounded && is_making(culprit),
         unreachable: matches!(growth.path.root, Place::Garbage | Place::Native),
         limit: culprit.limit,
         why: words::why(culprit, sources),
         cause,
         ..HolderGrown::default()
     }
+}
+
+/// Whether it is filled while it is made.
+fn is_making(culprit: &Culprit) -> bool {
+    culprit.site.as_ref().is_some_and(|site| site.bound == Some(Bound::Making))
 }
 
 /// For each holder, who else has most of what was added, and must let go of it before it goes; and bytes of it that references keep
