@@ -326,14 +326,4 @@ fn what_is_made_anew_before_more_is_joined_is_no_longer_each_time() {
     ] {
         assert_eq!(bound(before, after), Told::Free, "{before} | {after}");
     }
-    // In a function that is given what it gave the last time.
-    let given = |value: &str| {
-        let program = format!(
-            "import torch\ndef joined(before, old):\n    x = before.clone()\n    x = torch.cat([x, old])  # <-\n    return x\n\
-             def main(rows):\n    total = torch.zeros(1)\n    while True:\n        total = joined({value}, rows)\nmain([])\n"
-        );
-        told(&program, "frame:train.py:main total = value")
-    };
-    assert_eq!(given("total.clone()"), Told::Free);
-    assert_eq!(given("rows.clone()"), Told::Emptied);
 }
