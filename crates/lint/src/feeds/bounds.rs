@@ -65,11 +65,7 @@ impl<'p> Bounds<'_, 'p> {
         if op.key.is_some_and(|key| is_one_of_few(self.flow.models.of(op.file), op.scope, key)) {
             return Some(Bound::Keys);
         }
-        self.made_with_a_limit()
-            .or_else(|| self.guarded(op))
-            .or_else(|| self.renewed(op))
-            .or_else(|| self.emptied(op))
-            .or_else(|| self.dies())
+        self.made_with_a_limit().or_else(|| self.guarded(op)).or_else(|| self.emptied(op)).or_else(|| self.dies())
     }
 
     /// `deque(maxlen=100)`, `Queue(100)`, `LRUCache(maxsize=100)`.
@@ -257,7 +253,7 @@ impl<'p> Bounds<'_, 'p> {
         (!kept && self.contexts.is_called_repeatedly(file, function)).then_some(Bound::Local)
     }
 
-    pub(super) fn site(&self, file: FileId, offset: TextSize) -> Site {
+    fn site(&self, file: FileId, offset: TextSize) -> Site {
         site(self.flow, file, offset)
     }
 }

@@ -23,7 +23,6 @@ mod limit;
 mod making;
 mod ops;
 mod positions;
-mod renewed;
 mod rounds;
 mod special;
 mod target;

@@ -295,35 +295,3 @@ fn a_dict_whose_values_are_cut_loses_some_of_what_it_has() {
                    self.kept[key] = kept[-9:]\nmemory = Memory()\nfor i in range(10**9):\n    memory.add(i % 5, i)\n";
     assert_eq!(told(program, "instance:train.py:Memory .kept ['3'] = list"), Told::Emptied);
 }
-
-#[test]
-fn what_is_made_anew_before_more_is_joined_is_no_longer_each_time() {
-    let bound = |before: &str, after: &str| {
-        let program = format!(
-            "import torch\ndef same(y):\n    return y.clone()\nclass Store:\n    def __init__(self):\n        self.last = torch.zeros(1)\n    def take(self):\n        \
-             return self.last.clone()\nstore = Store()\ndef make(n):\n    return torch.randn(n)\n\
-             def main(images):\n    x, last, old = make(1), make(1), make(1)\n    while True:\n        {before}\n        \
-             x = torch.cat([x, old])  # <-\n        {after}\nmain([])\n"
-        );
-        told(&program, "frame:train.py:main x = value")
-    };
-    for before in ["x = make(8)", "x = torch.stack(images[3:9])", "x = torch.stack([make(8) for _ in images])"] {
-        assert_eq!(bound(before, "pass"), Told::Emptied, "{before}");
-    }
-    for (before, after) in [
-        ("pass", "pass"),
-        ("if images: x = make(8)", "pass"),
-        ("for x in images: x = make(8)", "pass"),
-        ("y = make(8)", "x = x + 1"),
-        ("x = x.detach()", "pass"),
-        ("x = last", "last = x"),
-        ("x = last.clone()", "last = x.clone()"),
-        ("y = torch.cat([last, old])\n        x = y.clone()", "last = x"),
-        ("x = store.take()", "store.last = x"),
-        ("x = torch.cat(images)", "images.append(x)"),
-        ("x = torch.cat(images)", "images.append(x.clone())"),
-        ("x = same(last)", "last = x.clone()"),
-    ] {
-        assert_eq!(bound(before, after), Told::Free, "{before} | {after}");
-    }
-}
