@@ -237,7 +237,7 @@ pub struct HolderGrown {
     /// The source keeps it from growing for ever.
     #[serde(default)]
     pub bounded: bool,
-    /// It is filled while it is made, once and before it is used, so that it grows no more when the training has begun.
+    /// It is filled while a data set is made, so that it grows no more when the training has begun.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub making: bool,
     /// No name of the program leads to it: nothing refers to it but itself, or only native code does. A full collection may free it.

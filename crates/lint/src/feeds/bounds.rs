@@ -14,7 +14,7 @@ use crate::model::{Assign, BlockKind, Bound as Way, Call, Expr, Model, Ranged, S
 use crate::program::FileId;
 
 /// Calls that are followed from what empties a container up to what makes its object.
-const MADE_BY: usize = 3;
+pub(super) const MADE_BY: usize = 3;
 
 /// Words in the names of functions that end something.
 const ENDS: &[&str] = &[

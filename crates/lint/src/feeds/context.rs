@@ -17,8 +17,6 @@ pub(super) struct Contexts {
     phases: HashMap<(FileId, ScopeId), Phase>,
     /// Blocks with a `backward` inside.
     training: HashSet<(FileId, BlockId)>,
-    /// Names of functions that train.
-    trainers: HashSet<String>,
     /// Methods that take one step of a training: an optimizer's, and no loop is around.
     steps: HashSet<(FileId, ScopeId)>,
 }
@@ -49,24 +47,6 @@ impl Contexts {
         self.steps.contains(&(file, function))
     }
 
-    /// Whether a loop around a block, inside its function, has a `backward` inside.
-    pub fn is_in_training(&self, model: &Model, file: FileId, block: BlockId) -> bool {
-        let mut at = Some(block);
-        while let Some(id) = at {
-            let each = model.block(id);
-            if each.kind.is_loop() && self.training.contains(&(file, id)) {
-                return true;
-            }
-            at = each.parent.filter(|_| !each.kind.is_scope());
-        }
-        false
-    }
-
-    /// Whether a function that trains is called, by its name.
-    pub fn is_training(&self, call: &Call) -> bool {
-        name_of(call.call).is_some_and(|name| self.trainers.contains(name) || by_name(name) == Some(Phase::Training))
-    }
-
     /// The part of the training that a block belongs to.
     pub fn phase(&self, model: &Model, file: FileId, scope: ScopeId, block: BlockId) -> Option<Phase> {
         for each in model.blocks_within(block) {
@@ -76,8 +56,13 @@ impl Contexts {
                 return Some(Phase::Validation);
             }
         }
-        if self.is_in_training(model, file, block) {
-            return Some(Phase::Training);
+        let mut at = Some(block);
+        while let Some(id) = at {
+            let each = model.block(id);
+            if each.kind.is_loop() && self.training.contains(&(file, id)) {
+                return Some(Phase::Training);
+            }
+            at = if each.kind.is_scope() { None } else { each.parent };
         }
         self.phases.get(&(file, model.function_of(scope)?)).copied()
     }
@@ -185,10 +170,6 @@ impl Contexts {
                 };
                 if let Some(phase) = phase {
                     self.phases.insert((file, scope), phase);
-                }
-                // A class's constructor is called by the class's name.
-                if training.contains(&scope) && function.name.as_str() != "__init__" {
-                    self.trainers.insert(function.name.as_str().to_owned());
                 }
             }
         }

@@ -110,7 +110,7 @@ impl<'p> Rounds<'_, 'p> {
     }
 
     /// Whether a number is another one each time, as far as the source tells: something is added to it, a loop gives it, or it is
-    /// somebody else's.
+    /// somebody else's and has the name of such.
     fn is_counted(&self, number: &'p Expr, looks: usize) -> bool {
         let Some(looks) = looks.checked_sub(1) else { return false };
         match number {
@@ -148,7 +148,7 @@ impl<'p> Rounds<'_, 'p> {
         }
         let mut assigned = self.flow.assigned(place).peekable();
         // The number of a round (`enumerate`), or of a framework.
-        assigned.peek().is_none()
+        assigned.peek().is_none() && counts(place)
             || assigned.any(|(file, assign)| match assign.how {
                 Way::Augmented(how) => matches!(how, Operator::Add | Operator::Sub),
                 Way::Element => true,
@@ -210,9 +210,10 @@ impl<'p> Rounds<'_, 'p> {
         })
     }
 
-    /// `n`, `n > 0`, `n >= self.warmup`, `self.every`, `self.every is not None`: of the numbers that the remainder is of.
-    fn holds(&self, guard: &'p Expr, (counter, period): (&'p Expr, &'p Expr)) -> bool {
-        let is_one = |side: &Expr| self.is_in(counter, side) || self.text(side) == self.text(period);
+    /// `n`, `n > 0`, `n >= self.warmup`: of what is counted. That the number of times is asked for (`self.every and ...`) says that it
+    /// may be off.
+    fn holds(&self, guard: &'p Expr, (counter, _): (&'p Expr, &'p Expr)) -> bool {
+        let is_one = |side: &Expr| self.is_in(counter, side);
         let is_fixed = |side: &'p Expr| side.is_none_literal_expr() || is_less(side) || self.is_period(side);
         match guard {
             Expr::Compare(each) => match (&*each.ops, &*each.comparators) {
@@ -237,6 +238,44 @@ impl<'p> Rounds<'_, 'p> {
 
     fn text(&self, expr: &Expr) -> &str {
         self.flow.models.of(self.file).source.slice(expr.range())
+    }
+}
+
+/// Whether what nobody sets has the name of something that is counted, as `trainer.global_step`; a rank or a number of a device is one
+/// for the whole run.
+fn counts(place: Place<'_>) -> bool {
+    const COUNTED: &[&str] = &[
+        "batch",
+        "batches",
+        "count",
+        "counter",
+        "epoch",
+        "epochs",
+        "i",
+        "idx",
+        "index",
+        "it",
+        "iter",
+        "iteration",
+        "iterations",
+        "iters",
+        "n",
+        "num",
+        "round",
+        "rounds",
+        "step",
+        "steps",
+        "t",
+        "tick",
+        "update",
+        "updates",
+    ];
+    const FIXED: &[&str] =
+        &["device", "gpu", "gpus", "host", "id", "local", "node", "rank", "size", "worker", "workers", "world"];
+    let has = |name: &str, words: &[&str]| name.to_ascii_lowercase().split('_').any(|part| words.contains(&part));
+    match place {
+        Place::Variable(_, _, name) | Place::Attribute(_, name) | Place::Unknown(name) => has(name, COUNTED) && !has(name, FIXED),
+        Place::Result(..) | Place::Instance(_) => false,
     }
 }
 

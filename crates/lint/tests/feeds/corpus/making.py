@@ -1,23 +1,23 @@
 #? images: instance:train.py:Images .images = list
 #? helped: instance:train.py:Helped .rows = list
 #? listed: frame:train.py:load found = list
-#? trained: frame:train.py:fit losses = list
-#? tried: frame:train.py:evaluate outputs = list
+#? used: instance:train.py:Used .seen = list
 #? polled: instance:train.py:Polled .seen = list
-#? endless: frame:train.py:stream got = list
+#? streamed: instance:train.py:Streamed .seen = list
+#? drained: instance:train.py:Drained .seen = list
 #? rounds: instance:train.py:Rounds .kept = list
-#? trainer: instance:train.py:Trainer .history = list
-#? computed: frame:train.py:computed found = list
 #? embedded: instance:train.py:Embedded .rows = list
-#? before: frame:train.py:main rows = list
-#? each: instance:train.py:Each .parts = list
-#? warm: frame:train.py:warm_up losses = list
-#? after: frame:train.py:main report = list
-#? shared: instance:train.py:Shared .log = list
-#? forever: frame:train.py:forever kept = list
+#? predicted: instance:train.py:Predicted .rows = list
+#? given: instance:train.py:Given .rows = list
+#? plain: instance:train.py:Plain .rows = list
+#? timed: instance:train.py:Timed .rows = list
+#? shared: module:train.py SHARED = list
 import itertools
+import threading
 
 import torch
+
+SHARED = []
 
 
 class Images(torch.utils.data.Dataset):
@@ -35,6 +35,9 @@ class Helped:
         self.rows = []
         self._read(files)
 
+    def __iter__(self):
+        return iter(self.rows)
+
     def _read(self, files):
         for file in files:
             for line in open(file):
@@ -44,67 +47,59 @@ class Helped:
 def load(paths):
     found = []
     for path in paths:
-        found.append(decode(path))  # <- listed bounded
+        found.append(decode(path))  # <- listed
     return found
 
 
-def fit(model, data):
-    losses = []
-    for x in data:
-        loss = model(x)
-        loss.backward()
-        losses.append(loss)  # <- trained
-    return losses
+class Used:
+    def __init__(self, n):
+        self.seen = []
+        for i in range(n):
+            self.seen.append(decode(i))  # <- used bounded
 
-
-def evaluate(model, data):
-    outputs = []
-    for x in data:
-        outputs.append(model(x))  # <- tried
-    return outputs
+    def __getitem__(self, i):
+        self.seen.append(decode(i))  # <- used
+        return self.seen[-1]
 
 
 class Polled:
     def __init__(self, source):
         self.seen = []
         while source.is_open():
-            self.seen.append(source.read())  # <- polled
+            self.seen.append(decode(source))  # <- polled
+
+    def __iter__(self):
+        return iter(self.seen)
 
 
-def stream():
-    got = []
-    for n in itertools.count():
-        got.append(decode(n))  # <- endless
-    return got
+class Streamed:
+    def __init__(self):
+        self.seen = []
+        for n in enumerate(itertools.count()):
+            self.seen.append(decode(n))  # <- streamed
+
+    def __iter__(self):
+        return iter(self.seen)
+
+
+class Drained:
+    def __init__(self, queue):
+        self.seen = []
+        for each in iter(queue.get, None):
+            self.seen.append(decode(each))  # <- drained
+
+    def __iter__(self):
+        return iter(self.seen)
 
 
 class Rounds:
-    def __init__(self, kept):
-        self.kept = kept
-        for n in range(10):
-            self.kept.append(decode(n))  # <- rounds
+    def __init__(self, n):
+        self.kept = []
+        for i in range(n):
+            self.kept.append(decode(i))  # <- rounds
 
-
-class Trainer:
-    def __init__(self, model, data):
-        self.history = []
-        for x in data:
-            loss = model(x)
-            loss.backward()
-            self.history.append(loss)  # <- trainer
-
-
-def forever(source):
-    kept = []
-    for x in source:
-        kept.append(decode(x))  # <- forever
-
-
-def computed(model, data):
-    found = []
-    for x in data:
-        found.append(model(x))  # <- computed
-    return found
+    def __getitem__(self, i):
+        return self.kept[i]
 
 
 class Embedded:
@@ -113,66 +108,69 @@ class Embedded:
         for x in data:
             self.rows.append(self.encoder(x))  # <- embedded
 
+    def __getitem__(self, i):
+        return self.rows[i]
 
-class Each:
-    def __init__(self, files):
-        self.parts = []
-        for file in files:
-            self._take(file)
 
-    def _take(self, file):
-        self.parts.append(decode(file))  # <- each bounded
+class Predicted:
+    def __init__(self, data):
+        self.rows = []
+        for x in data:
+            self.rows.append(MODEL.predict(x))  # <- predicted
+
+    def __getitem__(self, i):
+        return self.rows[i]
+
+
+class Given:
+    def __init__(self, model, data):
+        self.rows = []
+        for x in data:
+            self.rows.append(model(x))  # <- given
+
+    def __getitem__(self, i):
+        return self.rows[i]
+
+
+class Plain:
+    def __init__(self, data):
+        self.rows = []
+        for x in data:
+            self.rows.append(decode(x))  # <- plain
+
+
+class Timed:
+    def __init__(self):
+        self.rows = []
+        self._sample()
+
+    def __iter__(self):
+        return iter(self.rows)
+
+    def _sample(self):
+        for sensor in (1, 2):
+            self.rows.append(decode(sensor))  # <- timed
+        threading.Timer(1, self._sample).start()
 
 
 class Shared:
-    def __init__(self):
-        self.log = []
-
-    def _note(self, x):
-        self.log.append(x)  # <- shared
-
-    def run(self, data):
+    def __init__(self, data):
         for x in data:
-            self._note(x)
+            SHARED.append(decode(x))  # <- shared
 
-
-def train_step(model, x):
-    loss = model(x)
-    loss.backward()
-    return loss
-
-
-def warm_up(model, data):
-    losses = []
-    for x in data:
-        losses.append(train_step(model, x))  # <- warm
-    return losses
+    def __getitem__(self, i):
+        return SHARED[i]
 
 
 def main():
-    rows, report = [], []
-    for line in open("rows.csv"):
-        rows.append(line.split(","))  # <- before bounded
-    Each(rows)
-    warm_up(None, rows)
-    Shared().run(rows)
-    images, helped = Images(range(100)), Helped(["a", "b"])
-    found = load(images)
-    kept = []
+    images = Images(range(100))
+    Helped(["a", "b"]), Polled(None), Streamed(), Drained(None), Plain(images), Timed(), Shared(images)
+    Embedded(None, images), Predicted(images), Given(None, images)
+    used = Used(9)
     for epoch in range(10):
-        Rounds(kept)
-    fit(torch.nn.Linear(2, 2), found)
-    evaluate(None, found)
-    computed(torch.nn.Linear(2, 2), found)
-    Embedded(None, found)
-    forever(helped)
-    Trainer(None, found)
-    Polled(None)
-    stream()
-    for x in rows:
-        train_step(None, x)
-    for x in rows:
-        report.append(x)  # <- after
+        Rounds(epoch)
+        used[epoch]
+    load(images)
 
 
 main()
