@@ -64,7 +64,10 @@ pub fn hold_back(run: &Analyser, series: &mut [Series]) {
             Some(full) if now_s < full.sure_s => series.judged.hold_back(open.doubt, full.sure_s - now_s),
             // Whatever it has taken so far, as much again shows whether it has an end.
             None if span_s < LONGEST_S => series.judged.hold_back(open.doubt, span_s.min(LONGEST_S - span_s)),
-            None if open.doubt == FILLS && span_s < EPOCH_S && (is_first_epoch(run, series) || is_being_made(run, &open)) => {
+            None if open.doubt == FILLS
+                && span_s < EPOCH_S
+                && (is_first_epoch(run, series) || is_being_made(run, series, &open)) =>
+            {
                 series.judged.hold_back(open.doubt, span_s.min(EPOCH_S - span_s));
             }
             _ => {}
@@ -78,9 +81,10 @@ fn is_first_epoch(run: &Analyser, series: &Series) -> bool {
     own.or_else(|| run.marks().leader()?.epoch_now()) == Some(0)
 }
 
-/// Whether all that fills is filled before the training, and nothing has been trained yet.
-fn is_being_made(run: &Analyser, open: &Open) -> bool {
-    open.making && run.marks().trained_from_to().is_none()
+/// Whether all that fills is filled before the training, nothing has been trained yet, and memory does not end before much more of it.
+fn is_being_made(run: &Analyser, series: &Series, open: &Open) -> bool {
+    let has_room = run.limits().left() as f64 > LONGEST_S * series.judged.rate;
+    open.making && has_room && run.marks().trained_from_to().is_none()
 }
 
 /// Who holds growth that is held back, why that may have an end, and what to do.

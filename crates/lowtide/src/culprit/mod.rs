@@ -130,7 +130,7 @@ pub fn culprits(facts: Facts, grown: &[HolderGrowth], whole: &[HolderGrowth], le
         }
         match &grown.keyed {
             _ if !matches!(culprit.standing, Standing::Culprit | Standing::Suspect) => {}
-            Some(Keyed::Among { len, .. }) => (culprit.standing, culprit.limit) = (Standing::Bounded, Some(*len)),
+            Some(Keyed::Among { len, .. }) => (culprit.standing, culprit.limit) = (Standing::Bounded, *len),
             Some(Keyed::Modules) => culprit.standing = Standing::Unknown(OF_MODULES.to_owned()),
             None => {}
         }

@@ -9,10 +9,15 @@ use super::{Culprit, Sources, Standing};
 /// Why it grows, or why it is none to blame.
 pub fn why(culprit: &Culprit, sources: &Sources) -> String {
     // The number says more than where the source sets it.
-    let limit = culprit.limit.map(|limit| match &culprit.holder.keyed {
-        Some(Keyed::Among { path, len }) => format!("its keys are all among the {len} elements of {path}, which does not grow"),
-        _ => format!("it takes no more than {limit} elements"),
-    });
+    let limit = match (&culprit.holder.keyed, culprit.limit) {
+        (Some(Keyed::Among { path, len: Some(len) }), Some(_)) => {
+            Some(format!("its keys are all among the {len} elements of {path}, which does not grow"))
+        }
+        (Some(Keyed::Among { path, len: None }), _) if culprit.standing == Standing::Bounded => {
+            Some(format!("its keys are all in elements of {path}, which does not grow"))
+        }
+        (_, limit) => limit.map(|limit| format!("it takes no more than {limit} elements")),
+    };
     let Some(first) = &culprit.site else {
         return match &culprit.standing {
             Standing::Unknown(reason) => reason.clone(),

@@ -106,8 +106,8 @@ impl Grown {
         self.below > 0 && self.largest_below * 3 < self.below && self.bytes >= WORTH
     }
 
-    /// Whether most of it came with new elements of its own, rather than below the old ones.
-    fn is_by_its_own(&self) -> bool {
+    /// Whether most of it did not come below what it had before.
+    fn is_by_new_ones(&self) -> bool {
         self.more() > 0 && self.below <= self.bytes / 2
     }
 
@@ -129,8 +129,10 @@ impl Census {
         let now = self.summary_of(held);
         let grown = self.grown(before, &now);
         let mut holders = self.holders(before, &grown, held);
-        let by_keys =
-            |holder: &&mut HolderGrowth| grown.get(&holder.id).is_some_and(Grown::is_by_its_own) && self.has_keys(holder.id);
+        let by_keys = |holder: &&mut HolderGrowth| {
+            let this = grown.get(&holder.id).filter(|this| this.is_by_new_ones());
+            this.is_some_and(|this| self.has_new_keys(holder.id, this.more(), this.bytes, held))
+        };
         for holder in holders.iter_mut().filter(by_keys).take(KEYED) {
             holder.keyed = self.keyed(before, holder.id);
         }

@@ -4,13 +4,14 @@
 //! Keys are the same as what the other container has by identity, not by value, so that this says nothing of keys that are made anew;
 //! nor of those of which the whole program has one object, as of small numbers, that are elsewhere by chance.
 
+use super::held::Held;
 use super::summary::Summary;
 use crate::budget::Declared;
 use crate::census::Census;
 use crate::paths::Path;
 use crate::types::{Kind, Type, flags};
 use crate::visit::{self, Label, Sink};
-use crate::walk::ObjectId;
+use crate::walk::{ObjectId, Parent};
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
 
@@ -20,10 +21,12 @@ const FEWEST: usize = 4;
 const SMALL: i64 = 1024;
 /// A dict with more is not looked into.
 const MOST_KEYS: usize = 1 << 20;
-/// References that are followed to find who has them, in the smallest containers that have room for them first: a tenth of a second.
+/// References that are followed to find who has them, in the smallest containers that have room for them first.
 const REFERENCES: usize = 1 << 21;
 /// References between what it has and a key: a tuple, an instance's dict.
 const WITHIN: usize = 2;
+/// Keys that each element may have in it: the two texts of a pair.
+const IN_EACH: u64 = 4;
 /// Where a weak reference has what it refers to (Include/cpython/weakrefobject.h, `wr_object`).
 const REFERENT: u64 = 16;
 
@@ -34,8 +37,8 @@ pub enum Keyed {
     Among {
         /// The way to it.
         path: Path,
-        /// Its elements, as many as at the look before.
-        len: u64,
+        /// Its elements, as many as at the look before, where these are the keys; else each may have several.
+        len: Option<u64>,
     },
     /// Modules of torch: the keys are their parameters, as an optimizer's `state` has them.
     Modules,
@@ -44,29 +47,33 @@ pub enum Keyed {
 type Keys = HashSet<u64, RandomState>;
 
 impl Census {
-    /// Who has all keys of a dict, or all elements of a set, that [has some](Self::has_keys): a container that has not grown since `before`, itself or in the tuples
+    /// Who has all keys of a dict, or all elements of a set, with [new ones](Self::has_new_keys): a container that has not grown since `before`, itself or in the tuples
     /// and instances that it has, or else modules.
     pub(super) fn keyed(&self, before: &Summary, id: ObjectId) -> Option<Keyed> {
-        let least = self.len_of(id).filter(|len| *len <= MOST_KEYS as u64)?;
+        let least = self.len_of(id)?;
         let keys = self.keys(id)?;
-        if keys.len() < FEWEST || (keys.len() as u64) < least / 2 {
+        if keys.len() < FEWEST || (keys.len() as u64) < least {
             return None;
         }
         let has_room = |other: &ObjectId| {
             // Each element takes a word: the sizes, which lie side by side, spare a look at nearly all of the objects themselves.
-            *other != id && self.objects().size(*other) >= 8 * least
+            *other != id && self.objects().size(*other) >= 8 * least / IN_EACH
         };
         let mut candidates: Vec<(u64, ObjectId)> = (self.objects().ids().filter(has_room))
             .filter_map(|other| Some((self.len_if_unchanged(before, other)?, other)))
-            .filter(|(len, _)| *len >= least)
+            .filter(|(len, _)| len.saturating_mul(IN_EACH) >= least && *len <= REFERENCES as u64)
             .collect();
         candidates.sort_unstable();
         // Who has not this one has not all.
         let one: Keys = keys.iter().copied().take(1).collect();
         let mut left = REFERENCES;
-        let mut has_all = |other| self.has_all(other, &one, &mut left) && self.has_all(other, &keys, &mut left);
-        let found = candidates.into_iter().find(|(_, other)| has_all(*other));
-        found.map(|(len, other)| Keyed::Among { path: self.path(other), len }).or_else(|| self.is_of_modules(&keys))
+        let mut depth = |other| {
+            self.has_all(other, &one, &mut left)?;
+            self.has_all(other, &keys, &mut left)
+        };
+        let found = candidates.into_iter().find_map(|(len, other)| Some((len, other, depth(other)?)));
+        let among = |(len, other, depth)| Keyed::Among { path: self.path(other), len: (depth == 0).then_some(len) };
+        found.map(among).or_else(|| self.is_of_modules(&keys))
     }
 
     fn is_of_modules(&self, keys: &Keys) -> Option<Keyed> {
@@ -76,10 +83,21 @@ impl Census {
         keys.iter().all(|key| parameters.contains(key)).then_some(Keyed::Modules)
     }
 
-    /// Whether it is a dict or a set of the program's.
-    pub(super) fn has_keys(&self, id: ObjectId) -> bool {
-        let kind = self.kind(id).map(|kind| kind.kind);
-        matches!(kind, Some(Kind::Dict | Kind::OrderedDict | Kind::Set)) && !self.is_attributes(id)
+    /// Whether it is a dict or a set of the program's that grew by so many bytes with its `more` new keys, rather than since old ones
+    /// have larger values now: of a dict the new ones are the last.
+    pub(super) fn has_new_keys(&self, id: ObjectId, more: u64, bytes: i64, held: &Held) -> bool {
+        let Some((kind, address)) = self.met(id) else { return false };
+        let is_keyed = matches!(kind.kind, Kind::Dict | Kind::OrderedDict | Kind::Set) && !self.is_attributes(id);
+        if !is_keyed || self.len_of(id).is_none_or(|len| len > MOST_KEYS as u64) {
+            return false;
+        }
+        let mut sink = KeySink::default();
+        visit::visit(self.reader(), kind, address, &mut sink);
+        let old = sink.values.len().saturating_sub(usize::try_from(more).unwrap_or(usize::MAX));
+        let new = self.ids_of(sink.values.drain(old..));
+        let is_its_own = |value: &&ObjectId| self.objects().parent(**value) == Parent::Object(id);
+        let by_new: u64 = new.values().filter(is_its_own).map(|value| held.bytes(*value)).sum();
+        by_new.saturating_add(self.objects().size(id)) >= bytes.unsigned_abs() / 2
     }
 
     /// The keys of a dict, the elements of a set, but for those that are elsewhere by chance; of weak references what they refer to.
@@ -122,43 +140,44 @@ impl Census {
         (old.len == Some(len)).then_some(len)
     }
 
-    /// Whether a container has all of these, itself or in the tuples and instances that it has, which have no room for more than they
-    /// were made with. `left` is how many references may be followed yet.
-    fn has_all(&self, container: ObjectId, keys: &Keys, left: &mut usize) -> bool {
-        let Some(first) = self.met(container).filter(|_| *left > 0) else { return false };
-        let mut found = Found { missing: keys.clone(), met: Vec::new() };
-        let mut next = vec![first];
-        for _ in 0..=WITHIN {
+    /// Where a container has all of these: 0 for itself, more for the tuples and instances that it has, of which each has few. `left` is
+    /// how many references may be followed yet.
+    fn has_all(&self, container: ObjectId, keys: &Keys, left: &mut usize) -> Option<usize> {
+        let mut found = Found { missing: keys.clone(), met: Vec::new(), room: *left };
+        let mut next = vec![self.met(container)?];
+        for depth in 0..=WITHIN {
             for (kind, address) in next {
                 visit::visit(self.reader(), kind, address, &mut found);
                 if found.missing.is_empty() {
-                    return true;
+                    return Some(depth);
                 }
-                if found.met.len() > *left {
+                if found.met.len() == found.room {
                     *left = 0;
-                    return false;
+                    return None;
                 }
             }
-            *left -= found.met.len();
-            let of_fixed_size = |(address, label)| {
+            found.room -= found.met.len();
+            *left = found.room;
+            let of_few = |(address, label)| {
                 let kind = self.class_at(address)?;
-                (label == Label::Named("__dict__") || has_fixed_size(kind)).then_some((kind, address))
+                (label == Label::Named("__dict__") || has_few(kind)).then_some((kind, address))
             };
-            next = std::mem::take(&mut found.met).into_iter().filter_map(of_fixed_size).collect();
+            next = std::mem::take(&mut found.met).into_iter().filter_map(of_few).collect();
         }
-        false
+        None
     }
 }
 
 /// Tuples, and instances of classes of Python code.
-fn has_fixed_size(kind: &Type) -> bool {
+fn has_few(kind: &Type) -> bool {
     kind.kind == Kind::Tuple || kind.has(flags::HEAPTYPE) && kind.kind == Kind::Other
 }
 
-/// Takes note of keys.
+/// Takes note of keys and their values.
 #[derive(Default)]
 struct KeySink {
     keys: Vec<u64>,
+    values: Vec<u64>,
 }
 
 impl Sink for KeySink {
@@ -166,6 +185,9 @@ impl Sink for KeySink {
         // A torn dict may have more than it says.
         if matches!(label, Label::Key | Label::Item) && self.keys.len() < MOST_KEYS {
             self.keys.push(target);
+        }
+        if matches!(label, Label::Value(_)) && self.values.len() < MOST_KEYS {
+            self.values.push(target);
         }
     }
 
@@ -176,12 +198,16 @@ impl Sink for KeySink {
 struct Found {
     missing: Keys,
     met: Vec<(u64, Label)>,
+    /// How many may be met.
+    room: usize,
 }
 
 impl Sink for Found {
     fn edge(&mut self, target: u64, label: Label) {
         self.missing.remove(&target);
-        self.met.push((target, label));
+        if self.met.len() < self.room {
+            self.met.push((target, label));
+        }
     }
 
     fn guess(&mut self, _: u64, _: Label) {}

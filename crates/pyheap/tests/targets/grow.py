@@ -40,12 +40,13 @@ class Trainer:
     def __init__(self):
         # All that there is, and what is worked out for each of them when it comes; what comes again and again, and has one each.
         self.samples = [Sample(n) for n in range(1200)]
-        self.pairs = [("pair %d" % n, n) for n in range(1200)]
+        self.pairs = [("one %d" % n, "other %d" % n) for n in range(1200)]
         self.by_text, self.by_pair, self.by_sample = {}, {}, weakref.WeakKeyDictionary()
         self.every, self.for_every = [], {}
         self.rows = [[] for _ in range(1200)]
         self.for_rows = {}
         # Python has one object for each of these numbers.
+        self.users, self.by_user = ["user %d" % n for n in range(1200)], {}
         self.numbers, self.for_numbers = list(range(1000)), {}
         self.ids, self.for_ids = list(range(2000, 3200)), {}
         self.history = []
@@ -68,9 +69,13 @@ class Trainer:
         self.nodes[n % 12].filed.append(bytes(1000))
         sample, pair = self.samples[(n - 1) % 1200], self.pairs[(n - 1) % 1200]
         self.by_text[sample.text] = bytes(1000)
-        self.by_pair[pair[0]] = bytes(1000)
+        self.by_pair[pair[0]] = self.by_pair[pair[1]] = bytes(1000)
         self.by_sample[sample] = bytes(1000)
         self.for_numbers[n // 4] = bytes(2000)
+        # A new one now and then, and what an old one has gets larger.
+        user = self.users[n // 30]
+        self.by_user[user] = bytes(500)
+        self.by_user[self.users[0]] += bytes(2000)
         self.for_ids[self.ids[(n - 1) % 1200]] = bytes(1000)
         self.every.append("every %d" % n)
         self.for_every[self.every[-1]] = bytes(1000)
