@@ -245,8 +245,12 @@ impl<'p> Bounds<'_, 'p> {
     /// A local of a function that is called again and again, kept nowhere else.
     fn dies(&self) -> Option<Bound> {
         let (file, function) = self.local_of?;
+        let is_local = |place| matches!(place, Place::Variable(of, owner, _) if (of, owner) == (file, function));
+        let depth = self.aliases.iter().filter(|alias| is_local(alias.at.place)).map(|alias| alias.at.depth).min();
         let kept = self.aliases.iter().any(|alias| match alias.at.place {
-            Place::Attribute(..) | Place::Result(..) => true,
+            // `self.scores = scores` has that of one call, `self.all.append(scores)` has them all.
+            Place::Attribute(..) => depth.is_none_or(|depth| alias.at.depth > depth),
+            Place::Result(..) => true,
             Place::Variable(_, owner, _) => owner == ScopeId::MODULE,
             Place::Unknown(_) | Place::Instance(_) => false,
         });

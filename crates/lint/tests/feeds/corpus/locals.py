@@ -2,6 +2,8 @@
 #? per_class: frame:train.py:main per_class [] = list
 #? inner: frame:train.py:main.<locals>.collect kept = list
 #? short: frame:train.py:evaluate outputs = list
+#? last: frame:train.py:last scores = list
+#? all: frame:train.py:all scores = list
 #? gen: frame:train.py:stream window = list
 from collections import defaultdict
 
@@ -20,8 +22,25 @@ def stream(loader):
         yield x
 
 
+class Evaluator:
+    def __init__(self):
+        self.scores, self.all = [], []
+
+    def last(self, model, loader):
+        scores = []
+        for x in loader:
+            scores.append(model(x))  # <- last maybe
+        self.scores = scores
+
+    def all(self, model, loader):
+        scores = []
+        for x in loader:
+            scores.append(model(x))  # <- all
+        self.all.append(scores)
+
+
 def main(model, loader):
-    history = []
+    history, evaluator = [], Evaluator()
     per_class = defaultdict(list)
 
     def collect():
@@ -35,6 +54,8 @@ def main(model, loader):
             history.append(out)  # <- history
             per_class[y].append(out)  # <- per_class
         evaluate(model, loader)
+        evaluator.last(model, loader)
+        evaluator.all(model, loader)
     collect()
 
 
