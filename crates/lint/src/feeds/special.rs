@@ -339,9 +339,10 @@ fn collector(finder: &Finder) -> Vec<Ranked> {
                 Some("gc.disable" | "gc.freeze" | "gc.set_threshold") => {
                     found.push(statement(finder, Kind::CollectorOff, file, call.scope, call.block, call.call.start()));
                 }
-                Some(name @ ("gc.collect" | "gc.enable")) => {
-                    // What is collected once, before the training, comes again after that.
-                    let again = name == "gc.enable" || finder.contexts.is_repeated(model, file, call.scope, call.block);
+                Some("gc.collect" | "gc.enable") => {
+                    // What is collected once, before the training, comes again after that; what is switched on at the end was off
+                    // until then.
+                    let again = finder.contexts.is_repeated(model, file, call.scope, call.block);
                     let firm = again && !super::rounds::may_never_run(finder.flow, file, call.block);
                     let at = site(finder.flow, file, call.call.start());
                     if firm || !collected.as_ref().is_some_and(Bound::is_firm) {

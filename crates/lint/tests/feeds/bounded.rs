@@ -134,6 +134,12 @@ fn a_collector_that_is_off_is_run_by_hand_every_so_many_steps() {
     assert_eq!(bound("self.steps % self.every == 0", "gc.collect()"), Told::Emptied);
     // Collected once, when it is made.
     assert_eq!(bound("verbose", "gc.collect()"), Told::Maybe);
+    let switched = |rounds: &str| {
+        let program = format!("import gc\ndef work(rows):\n    gc.disable()  # <-\n    use(rows)\n    gc.enable()\n{rounds}");
+        told(&program, "garbage = object")
+    };
+    assert_eq!(switched("for rows in parts():\n    work(rows)\n"), Told::Emptied);
+    assert_eq!(switched("work(parts())\n"), Told::Maybe, "it is off for the whole of it");
 }
 
 #[test]
