@@ -73,9 +73,14 @@ fn a_dict_whose_keys_are_all_elsewhere_is_full_when_each_has_come() {
             assert!(keyed("-> .for_ids: dict").is_some_and(|said| said.ends_with("-> .ids: list 1200")), "{at}");
             let said = keyed("-> .by_sample: WeakKeyDictionary");
             assert!(said.is_some_and(|said| said.ends_with("-> .samples: list 1200")), "{at}");
-            for goes_on in
-                ["-> .for_every: dict", "-> .for_rows: dict", "-> .for_numbers: dict", "-> .by_user: dict", "-> <cache>: dict"]
-            {
+            for goes_on in [
+                "-> .for_every: dict",
+                "-> .for_rows: dict",
+                "-> .for_numbers: dict",
+                "-> .by_user: dict",
+                "-> .for_ring: dict",
+                "-> <cache>: dict",
+            ] {
                 assert_eq!(keyed(goes_on), None, "{goes_on} may grow for ever: {at}");
             }
         }

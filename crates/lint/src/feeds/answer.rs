@@ -129,7 +129,7 @@ pub enum Bound {
     Samples,
     /// The key is made of sizes of tensors: it has no more elements than there are different ones.
     Sizes,
-    /// It is an attribute of a data set that only its constructor fills.
+    /// It is an attribute of a data set, and this is its constructor.
     Making,
     /// It dies when its function returns.
     Local,

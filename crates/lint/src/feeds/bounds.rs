@@ -4,6 +4,7 @@ use ruff_python_ast::{CmpOp, Operator};
 
 use super::asked::{Here, invert};
 use super::context::Contexts;
+use super::fresh::is_fresh;
 use super::limit::limit;
 use super::ops::{Loss, Op, Ops, name_of};
 use super::rounds::may_never_run;
@@ -14,7 +15,7 @@ use crate::model::{Assign, BlockKind, Bound as Way, Call, Expr, Model, Ranged, S
 use crate::program::FileId;
 
 /// Calls that are followed from what empties a container up to what makes its object.
-pub(super) const MADE_BY: usize = 3;
+const MADE_BY: usize = 3;
 
 /// Words in the names of functions that end something.
 const ENDS: &[&str] = &[
@@ -245,8 +246,16 @@ impl<'p> Bounds<'_, 'p> {
     /// A local of a function that is called again and again, kept nowhere else.
     fn dies(&self) -> Option<Bound> {
         let (file, function) = self.local_of?;
-        let is_local = |place| matches!(place, Place::Variable(of, owner, _) if (of, owner) == (file, function));
-        let depth = self.aliases.iter().filter(|alias| is_local(alias.at.place)).map(|alias| alias.at.depth).min();
+        let locals = || {
+            self.aliases
+                .iter()
+                .map(|alias| alias.at)
+                .filter(|at| matches!(at.place, Place::Variable(of, owner, _) if (of, owner) == (file, function)))
+        };
+        // One that each call makes anew: no other name of what there was before.
+        let made = |local: At<'p>| at(&self.ops.assigned, local).map(|op| op.what);
+        let is_new = locals().all(|local| made(local).next().is_some() && made(local).all(is_fresh));
+        let depth = locals().map(|at| at.depth).min().filter(|_| is_new);
         let kept = self.aliases.iter().any(|alias| match alias.at.place {
             // `self.scores = scores` has that of one call, `self.all.append(scores)` has them all.
             Place::Attribute(..) => depth.is_none_or(|depth| alias.at.depth > depth),

@@ -173,7 +173,7 @@ impl<'p> Rounds<'_, 'p> {
             let given = self.flow.given(*from, call, file, function);
             given.into_iter().filter(|each| each.parameter == name).map(|each| (*from, call.scope, call.block, each.value))
         });
-        callers.is_empty()
+        callers.is_empty() && counts(Place::Variable(file, function, name))
             || given.any(|(file, scope, block, value)| {
                 let in_loop = self.flow.models.of(file).loops(block) > 0;
                 Rounds { flow: self.flow, file, scope, in_loop }.is_counted(value, looks)
@@ -245,30 +245,21 @@ impl<'p> Rounds<'_, 'p> {
 /// for the whole run.
 fn counts(place: Place<'_>) -> bool {
     const COUNTED: &[&str] = &[
-        "batch",
-        "batches",
         "count",
         "counter",
         "epoch",
-        "epochs",
         "i",
         "idx",
         "index",
         "it",
         "iter",
         "iteration",
-        "iterations",
-        "iters",
         "n",
-        "num",
         "round",
-        "rounds",
         "step",
-        "steps",
         "t",
         "tick",
         "update",
-        "updates",
     ];
     const FIXED: &[&str] =
         &["device", "gpu", "gpus", "host", "id", "local", "node", "rank", "size", "worker", "workers", "world"];

@@ -88,6 +88,7 @@ fn a_remainder_of_what_is_counted_comes_round() {
         "self.every and step % self.every == 0",
         "self.every > 0 and (step + 1) % self.every == 0",
         "self.args.rank % self.every == 0",
+        "self.args.epochs % self.every == 0",
         "self.args.local_step_id % self.every == 0",
         "step < 100 and step % self.every == 0",
         "step % self.every == 0 and step % self.room == 0 and verbose",

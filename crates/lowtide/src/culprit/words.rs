@@ -79,7 +79,7 @@ fn bounded(bound: &Bound, sources: &Sources) -> String {
         Bound::Keys => "its keys are few".to_owned(),
         Bound::Samples => "its keys are the positions of a data set, so that it is full after one epoch".to_owned(),
         Bound::Sizes => "its keys are sizes of tensors, and of these there are only so many".to_owned(),
-        Bound::Making => "it is filled while its data set is made, and no more after that".to_owned(),
+        Bound::Making => "it is filled while its data set is made".to_owned(),
         Bound::Local => "it dies when its function returns".to_owned(),
     }
 }

@@ -129,12 +129,11 @@ impl Census {
         let now = self.summary_of(held);
         let grown = self.grown(before, &now);
         let mut holders = self.holders(before, &grown, held);
-        let by_keys = |holder: &&mut HolderGrowth| {
-            let this = grown.get(&holder.id).filter(|this| this.is_by_new_ones());
-            this.is_some_and(|this| self.has_new_keys(holder.id, this.more(), this.bytes, held))
-        };
-        for holder in holders.iter_mut().filter(by_keys).take(KEYED) {
-            holder.keyed = self.keyed(before, holder.id);
+        let may_be_keyed =
+            |holder: &&mut HolderGrowth| grown.get(&holder.id).is_some_and(Grown::is_by_new_ones) && self.has_keys(holder.id);
+        for holder in holders.iter_mut().filter(may_be_keyed).take(KEYED) {
+            let by_new = grown.get(&holder.id).filter(|this| self.has_new_keys(holder.id, this.more(), this.bytes, held));
+            holder.keyed = by_new.and_then(|_| self.keyed(before, holder.id));
         }
         Growth { types: types(before, &now), holders }
     }

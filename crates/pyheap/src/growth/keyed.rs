@@ -67,11 +67,11 @@ impl Census {
         // Who has not this one has not all.
         let one: Keys = keys.iter().copied().take(1).collect();
         let mut left = REFERENCES;
-        let mut depth = |other| {
+        let mut depth = |other, len| {
             self.has_all(other, &one, &mut left)?;
-            self.has_all(other, &keys, &mut left)
+            self.has_all(other, &keys, &mut left).filter(|_| self.is_full(other, len))
         };
-        let found = candidates.into_iter().find_map(|(len, other)| Some((len, other, depth(other)?)));
+        let found = candidates.into_iter().find_map(|(len, other)| Some((len, other, depth(other, len)?)));
         let among = |(len, other, depth)| Keyed::Among { path: self.path(other), len: (depth == 0).then_some(len) };
         found.map(among).or_else(|| self.is_of_modules(&keys))
     }
@@ -83,14 +83,18 @@ impl Census {
         keys.iter().all(|key| parameters.contains(key)).then_some(Keyed::Modules)
     }
 
-    /// Whether it is a dict or a set of the program's that grew by so many bytes with its `more` new keys, rather than since old ones
-    /// have larger values now: of a dict the new ones are the last.
+    /// Whether it is a dict or a set of the program's, of which there are not too many keys.
+    pub(super) fn has_keys(&self, id: ObjectId) -> bool {
+        let kind = self.kind(id).map(|kind| kind.kind);
+        matches!(kind, Some(Kind::Dict | Kind::OrderedDict | Kind::Set))
+            && !self.is_attributes(id)
+            && self.len_of(id).is_some_and(|len| len <= MOST_KEYS as u64)
+    }
+
+    /// Whether one that has keys grew by so many bytes with its `more` new ones, rather than since old ones have larger values now: of
+    /// a dict the new ones are the last.
     pub(super) fn has_new_keys(&self, id: ObjectId, more: u64, bytes: i64, held: &Held) -> bool {
         let Some((kind, address)) = self.met(id) else { return false };
-        let is_keyed = matches!(kind.kind, Kind::Dict | Kind::OrderedDict | Kind::Set) && !self.is_attributes(id);
-        if !is_keyed || self.len_of(id).is_none_or(|len| len > MOST_KEYS as u64) {
-            return false;
-        }
         let mut sink = KeySink::default();
         visit::visit(self.reader(), kind, address, &mut sink);
         let old = sink.values.len().saturating_sub(usize::try_from(more).unwrap_or(usize::MAX));
@@ -140,11 +144,20 @@ impl Census {
         (old.len == Some(len)).then_some(len)
     }
 
+    /// Whether a container has another object at each place: one that is made whole, and filled by and by, has `None` in many.
+    fn is_full(&self, container: ObjectId, len: u64) -> bool {
+        let Some((kind, address)) = self.met(container) else { return false };
+        let mut found = Found { missing: Keys::default(), met: Vec::new(), room: REFERENCES };
+        visit::visit(self.reader(), kind, address, &mut found);
+        found.met.into_iter().map(|(address, _)| address).collect::<Keys>().len() as u64 >= len
+    }
+
     /// Where a container has all of these: 0 for itself, more for the tuples and instances that it has, of which each has few. `left` is
     /// how many references may be followed yet.
     fn has_all(&self, container: ObjectId, keys: &Keys, left: &mut usize) -> Option<usize> {
+        let first = self.met(container).filter(|_| *left > 0)?;
         let mut found = Found { missing: keys.clone(), met: Vec::new(), room: *left };
-        let mut next = vec![self.met(container)?];
+        let mut next = vec![first];
         for depth in 0..=WITHIN {
             for (kind, address) in next {
                 visit::visit(self.reader(), kind, address, &mut found);

@@ -46,6 +46,8 @@ class Trainer:
         self.rows = [[] for _ in range(1200)]
         self.for_rows = {}
         # Python has one object for each of these numbers.
+        # Has a place for each, and they come one by one.
+        self.ring, self.for_ring = [None] * 2000, {}
         self.users, self.by_user = ["user %d" % n for n in range(1200)], {}
         self.numbers, self.for_numbers = list(range(1000)), {}
         self.ids, self.for_ids = list(range(2000, 3200)), {}
@@ -72,6 +74,8 @@ class Trainer:
         self.by_pair[pair[0]] = self.by_pair[pair[1]] = bytes(1000)
         self.by_sample[sample] = bytes(1000)
         self.for_numbers[n // 4] = bytes(2000)
+        self.ring[n] = "place %d" % n
+        self.for_ring[self.ring[n]] = bytes(1000)
         # A new one now and then, and what an old one has gets larger.
         user = self.users[n // 30]
         self.by_user[user] = bytes(500)

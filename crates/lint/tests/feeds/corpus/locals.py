@@ -4,6 +4,7 @@
 #? short: frame:train.py:evaluate outputs = list
 #? last: frame:train.py:last scores = list
 #? all: frame:train.py:all scores = list
+#? named: frame:train.py:named scores = list
 #? gen: frame:train.py:stream window = list
 from collections import defaultdict
 
@@ -24,7 +25,7 @@ def stream(loader):
 
 class Evaluator:
     def __init__(self):
-        self.scores, self.all = [], []
+        self.scores, self.all, self.own = [], [], []
 
     def last(self, model, loader):
         scores = []
@@ -37,6 +38,12 @@ class Evaluator:
         for x in loader:
             scores.append(model(x))  # <- all
         self.all.append(scores)
+
+
+    def named(self, model, loader):
+        scores = self.own
+        for x in loader:
+            scores.append(model(x))  # <- named
 
 
 def main(model, loader):
@@ -56,6 +63,7 @@ def main(model, loader):
         evaluate(model, loader)
         evaluator.last(model, loader)
         evaluator.all(model, loader)
+        evaluator.named(model, loader)
     collect()
 
 

@@ -11,6 +11,13 @@
 #? given: instance:train.py:Given .rows = list
 #? plain: instance:train.py:Plain .rows = list
 #? timed: instance:train.py:Timed .rows = list
+#? hooked: instance:train.py:Hooked .seen = list
+#? lambdas: instance:train.py:Lambdas .seen = list
+#? classwide: instance:train.py:Classwide .rows = list
+#? other: instance:train.py:Other .rows = list
+#? listening: instance:train.py:Listening .rows = list
+#? training: instance:train.py:Training .rows = list
+#? again: instance:train.py:Again .rows = list
 #? shared: module:train.py SHARED = list
 import itertools
 import threading
@@ -41,7 +48,7 @@ class Helped:
     def _read(self, files):
         for file in files:
             for line in open(file):
-                self.rows.append(line.split())  # <- helped bounded
+                self.rows.append(line.split())  # <- helped
 
 
 def load(paths):
@@ -153,6 +160,83 @@ class Timed:
         threading.Timer(1, self._sample).start()
 
 
+class Hooked:
+    def __init__(self, net):
+        self.seen = []
+
+        def hook(module, inputs, output):
+            self.seen.append(output.detach())  # <- hooked
+
+        net.register_forward_hook(hook)
+
+    def __getitem__(self, i):
+        return self.seen[i]
+
+
+class Lambdas:
+    def __init__(self, net):
+        self.seen = []
+        net.register_forward_hook(lambda m, i, o: self.seen.append(o))  # <- lambdas
+
+    def __iter__(self):
+        return iter(self.seen)
+
+
+class Classwide:
+    rows = []
+
+    def __init__(self, paths):
+        for path in paths:
+            self.rows.append(decode(path))  # <- classwide
+
+    def __getitem__(self, i):
+        return self.rows[i]
+
+
+class Other:
+    def __init__(self, rows, paths):
+        self.rows = rows
+        for path in paths:
+            self.rows.append(decode(path))  # <- other
+
+    def __getitem__(self, i):
+        return self.rows[i]
+
+
+class Listening:
+    def __init__(self, source):
+        self.rows = []
+        for event in source.listen():
+            self.rows.append(decode(event))  # <- listening
+
+    def __getitem__(self, i):
+        return self.rows[i]
+
+
+class Training:
+    def __init__(self, net, data):
+        self.rows = []
+        for x in data:
+            self.rows.append(train_step(net, x))  # <- training
+
+    def __getitem__(self, i):
+        return self.rows[i]
+
+
+class Again:
+    def __init__(self, data):
+        self.rows = []
+        for x in data:
+            self.rows.append(decode(x))  # <- again bounded
+
+    def __setstate__(self, state):
+        for x in state:
+            self.rows.append(decode(x))  # <- again
+
+    def __getitem__(self, i):
+        return self.rows[i]
+
+
 class Shared:
     def __init__(self, data):
         for x in data:
@@ -167,6 +251,7 @@ def main():
     Helped(["a", "b"]), Polled(None), Streamed(), Drained(None), Plain(images), Timed(), Shared(images)
     Embedded(None, images), Predicted(images), Given(None, images)
     used = Used(9)
+    Hooked(None), Lambdas(None), Classwide(images), Other([], images), Listening(None), Training(None, images), Again(images)
     for epoch in range(10):
         Rounds(epoch)
         used[epoch]
