@@ -81,6 +81,8 @@ fn cached<'p>(finder: &Finder<'_, 'p>, function: &FunctionRef) -> Result<Vec<Ran
         };
         ranked.statement.bound = match limit {
             true => Some(Bound::Ceiling(site(finder.flow, file, offset), None)),
+            // There is one way to call it.
+            false if definition.parameters.is_empty() => Some(Bound::Ceiling(site(finder.flow, file, offset), Some(1))),
             false if are_all(&|file, scope, value| bounds.is_size(file, scope, value)) => Some(Bound::Sizes),
             false if are_all(&|file, scope, value| bounds.is_sample_number(file, scope, value)) => Some(Bound::Samples),
             false => None,

@@ -1,6 +1,7 @@
 #? method: lru:train.py:Model.embed = dict
 #? limited: lru:train.py:tokenize = dict
 #? plain: lru:train.py:load = dict
+#? settings: lru:train.py:settings = dict
 #? wrapped: lru:train.py:slow = dict
 #? hand: instance:train.py:Store .cache = dict
 #? memo: module:train.py _memo = dict
@@ -26,6 +27,11 @@ def tokenize(text):
 @cache  # <- plain
 def load(path):
     return open(path).read()
+
+
+@cache  # <- settings bounded
+def settings():
+    return dict(open("settings"))
 
 
 def slow(x):
