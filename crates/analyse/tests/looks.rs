@@ -487,7 +487,7 @@ fn what_is_being_made_may_fill_until_the_training_begins() {
 
     // There is not the memory for five minutes of it.
     let small = SystemSample { total: 2 << 30, available: 256 << 20, ..SystemSample::default() };
-    assert!(run_within(None, 400, 1.0, vec![images.clone()], 0.0).verdict == Verdict::Undecided);
+    assert_eq!(run_within(None, 400, 1.0, vec![images.clone()], 0.0).verdict, Verdict::Undecided);
     assert_ne!(run_within(Some(small), 400, 1.0, vec![images], 0.0).verdict, Verdict::Undecided);
 }
 
