@@ -10,8 +10,9 @@ pub fn give_back() {
     }
 }
 
-/// Has all large pieces go back to the kernel as soon as they are free; to be called before any other thread is started. By itself glibc takes pieces of up to 32 MiB from its heaps once
-/// one of that size was freed: columns that grow leave all their earlier sizes there then (measured at a million objects: 4 of 140 MiB).
+/// Has all large pieces go back to the kernel as soon as they are free; to be called before any other thread is started. By itself
+/// glibc takes pieces of up to 32 MiB from its heaps once one of that size was freed: columns that grow leave all their earlier sizes
+/// there then (measured at a million objects: 4 of 140 MiB).
 pub fn keep_little() {
     // SAFETY: no other thread runs yet, and it changes only where later allocations come from.
     #[cfg(target_env = "gnu")]

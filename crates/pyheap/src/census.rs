@@ -132,6 +132,11 @@ impl Census {
         self.types.get(self.objects.kind(id))
     }
 
+    /// The type of the object at an address, which need not have a number; `None` where its type is none that the walk has seen.
+    pub(crate) fn class_at(&self, address: u64) -> Option<&Type> {
+        self.types.get(self.types.find(self.reader().type_of(address)?)?)
+    }
+
     /// The numbers of the objects at a few addresses.
     #[must_use]
     pub fn ids_of(&self, addresses: impl IntoIterator<Item = u64>) -> HashMap<u64, ObjectId> {

@@ -78,8 +78,7 @@ impl Census {
     }
 
     fn is(&self, object: u64, kind: Kind) -> bool {
-        let found = self.reader().type_of(object).and_then(|at| self.types().find(at)).and_then(|id| self.types().get(id));
-        found.is_some_and(|found| found.kind == kind)
+        self.class_at(object).is_some_and(|found| found.kind == kind)
     }
 
     /// A str; `None` for any other object.

@@ -3,7 +3,7 @@
 use crate::budget::bases;
 use crate::census::Census;
 use crate::paths::{Path, Place, StepName};
-use crate::types::{Kind, Type, flags};
+use crate::types::{Kind, Type};
 use crate::visit::{self, Label, Sink};
 use crate::walk::ObjectId;
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
@@ -87,15 +87,14 @@ impl Census {
     fn last_held(&self, kind: &Type, address: u64, most: usize) -> Vec<(&Type, u64)> {
         let mut last = Last { held: VecDeque::new(), most };
         visit::visit(self.reader(), kind, address, &mut last);
-        let class = |object: u64| self.types().get(self.types().find(self.reader().type_of(object)?)?);
-        last.held.into_iter().filter_map(|object| Some((class(object)?, object))).collect()
+        last.held.into_iter().filter_map(|object| Some((self.class_at(object)?, object))).collect()
     }
 }
 
 /// Whether what an object refers to is its own: of plain containers and of instances of classes. What a function, a module or a
 /// class refers to is not.
 fn may_hold(kind: &Type) -> bool {
-    matches!(kind.kind, Kind::Tuple | Kind::List | Kind::Dict) || kind.has(flags::HEAPTYPE) && kind.kind == Kind::Other
+    matches!(kind.kind, Kind::Tuple | Kind::List | Kind::Dict) || kind.has_attributes_alone()
 }
 
 struct Last {

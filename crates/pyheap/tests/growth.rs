@@ -5,14 +5,21 @@ mod common;
 
 use common::{Target, pythons, torches};
 use lowtide_pyheap::{Census, HolderGrowth, Keyed, Place, Python};
+use std::path::Path;
+
+/// `grow.py` after its first two rounds: what comes but once is there.
+fn after_two_rounds(python: &Path) -> Target {
+    let mut target = Target::start(python, "grow.py");
+    target.wait_for("done");
+    target.say("go on");
+    target.wait_for("done");
+    target
+}
 
 #[test]
 fn growth_leads_to_the_names_that_hold_it() {
     for python in pythons() {
-        let mut target = Target::start(&python, "grow.py");
-        target.wait_for("done");
-        target.say("go on");
-        target.wait_for("done");
+        let mut target = after_two_rounds(&python);
         let before = target.census(1).summary();
         target.say("go on");
         target.wait_for("done");
@@ -48,10 +55,7 @@ fn growth_leads_to_the_names_that_hold_it() {
 #[test]
 fn a_dict_whose_keys_are_all_elsewhere_is_full_when_each_has_come() {
     for python in pythons() {
-        let mut target = Target::start(&python, "grow.py");
-        target.wait_for("done");
-        target.say("go on");
-        target.wait_for("done");
+        let mut target = after_two_rounds(&python);
         let census = target.census(1);
         let (before, lengths) = (census.summary(), census.lengths());
         target.say("go on");
@@ -108,10 +112,7 @@ fn what_an_optimizer_has_for_a_models_parameters_grows_as_the_model_does() {
 #[test]
 fn lengths_seen_in_passing_lead_to_the_names_as_well() {
     for python in pythons() {
-        let mut target = Target::start(&python, "grow.py");
-        target.wait_for("done");
-        target.say("go on");
-        target.wait_for("done");
+        let mut target = after_two_rounds(&python);
         // Nobody stops it.
         let (process, image) = target.look();
         let runtime = Python::runtime(&process, &image).unwrap();

@@ -74,7 +74,7 @@ pub(super) fn limit(call: &ExprCall) -> Option<&Expr> {
 }
 
 /// A whole number that is written out.
-fn literal(expr: &Expr) -> Option<u64> {
+pub(super) fn literal(expr: &Expr) -> Option<u64> {
     match expr {
         Expr::NumberLiteral(each) => each.value.as_int()?.as_u64(),
         _ => None,

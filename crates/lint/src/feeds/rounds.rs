@@ -2,6 +2,7 @@
 
 use ruff_python_ast::{CmpOp, ExprCall, Operator, UnaryOp};
 
+use super::limit::literal;
 use super::ops::name_of;
 use crate::ask::receiver;
 use crate::flow::{Flow, Place};
@@ -70,7 +71,7 @@ impl<'p> Rounds<'_, 'p> {
     /// Whether a remainder can be this: zero, or one less than the number of times. Of a number that is written out, any that is written out.
     fn is_met(&self, rest: &Expr, period: &Expr) -> bool {
         match rest {
-            Expr::NumberLiteral(_) => period.is_number_literal_expr() || is_zero(rest),
+            Expr::NumberLiteral(_) => period.is_number_literal_expr() || literal(rest) == Some(0),
             Expr::BinOp(each) => {
                 each.op == Operator::Sub && each.right.is_number_literal_expr() && self.text(&each.left) == self.text(period)
             }
@@ -268,10 +269,6 @@ fn counts(place: Place<'_>) -> bool {
         Place::Variable(_, _, name) | Place::Attribute(_, name) | Place::Unknown(name) => has(name, COUNTED) && !has(name, FIXED),
         Place::Result(..) | Place::Instance(_) => false,
     }
-}
-
-fn is_zero(expr: &Expr) -> bool {
-    matches!(expr, Expr::NumberLiteral(each) if each.value.as_int().and_then(ruff_python_ast::Int::as_u64) == Some(0))
 }
 
 /// `-1`

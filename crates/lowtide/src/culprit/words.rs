@@ -1,7 +1,6 @@
 //! What is said of a culprit, in a sentence.
 
 use lowtide_lint::feeds::{Bound, Certainty, Kind, Site, Statement};
-
 use lowtide_pyheap::Keyed;
 
 use super::{Culprit, Sources, Standing};

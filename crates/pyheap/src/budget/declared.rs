@@ -87,7 +87,7 @@ impl Declared {
 
     fn optimizer(&mut self, census: &Census, known: &Known, class: &Type, address: u64) {
         for group in values(census, class, address, "param_groups") {
-            let found = of(census, group).and_then(|_| census.reader().dict_get(group, "params"));
+            let found = census.class_at(group).and_then(|_| census.reader().dict_get(group, "params"));
             self.parameters.extend(found.into_iter().flat_map(|list| held(census, list, |label| label != Label::Key)));
         }
         let state = attribute(census.reader(), class, address, &["state"]);
@@ -138,7 +138,7 @@ fn tensors(census: &Census, known: &Known, mut next: Vec<u64>, depth: usize, mos
             if is_tensor {
                 found.push(object);
             }
-            let goes_on = if is_tensor { known.hollow.contains(&object) } else { of(census, object).is_some_and(may_hold) };
+            let goes_on = if is_tensor { known.hollow.contains(&object) } else { census.class_at(object).is_some_and(may_hold) };
             if goes_on {
                 below.extend(held(census, object, |label| label != Label::Key));
             }
@@ -149,18 +149,13 @@ fn tensors(census: &Census, known: &Known, mut next: Vec<u64>, depth: usize, mos
 }
 
 fn may_hold(class: &Type) -> bool {
-    matches!(class.kind, Kind::Tuple | Kind::List | Kind::Dict | Kind::OrderedDict)
-        || class.has(flags::HEAPTYPE) && class.kind == Kind::Other
-}
-
-fn of(census: &Census, object: u64) -> Option<&Type> {
-    census.types().get(census.types().find(census.reader().type_of(object)?)?)
+    matches!(class.kind, Kind::Tuple | Kind::List | Kind::Dict | Kind::OrderedDict) || class.has_attributes_alone()
 }
 
 /// What an object refers to by labels of this sort.
 fn held(census: &Census, object: u64, by: impl Fn(Label) -> bool) -> Vec<u64> {
     let mut held = Held { by, held: Vec::new() };
-    if let Some(class) = of(census, object) {
+    if let Some(class) = census.class_at(object) {
         visit(census.reader(), class, object, &mut held);
     }
     held.held

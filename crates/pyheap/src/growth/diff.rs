@@ -132,8 +132,8 @@ impl Census {
         let may_be_keyed =
             |holder: &&mut HolderGrowth| grown.get(&holder.id).is_some_and(Grown::is_by_new_ones) && self.has_keys(holder.id);
         for holder in holders.iter_mut().filter(may_be_keyed).take(KEYED) {
-            let by_new = grown.get(&holder.id).filter(|this| self.has_new_keys(holder.id, this.more(), this.bytes, held));
-            holder.keyed = by_new.and_then(|_| self.keyed(before, holder.id));
+            let this = grown.get(&holder.id);
+            holder.keyed = this.and_then(|this| self.keyed(before, holder.id, (this.more(), this.bytes), held));
         }
         Growth { types: types(before, &now), holders }
     }

@@ -9,7 +9,7 @@ use super::summary::Summary;
 use crate::budget::Declared;
 use crate::census::Census;
 use crate::paths::Path;
-use crate::types::{Kind, Type, flags};
+use crate::types::{Kind, Type};
 use crate::visit::{self, Label, Sink};
 use crate::walk::{ObjectId, Parent};
 use foldhash::fast::RandomState;
@@ -47,11 +47,19 @@ pub enum Keyed {
 type Keys = HashSet<u64, RandomState>;
 
 impl Census {
-    /// Who has all keys of a dict, or all elements of a set, with [new ones](Self::has_new_keys): a container that has not grown since `before`, itself or in the tuples
-    /// and instances that it has, or else modules.
-    pub(super) fn keyed(&self, before: &Summary, id: ObjectId) -> Option<Keyed> {
+    /// Who has all keys of a dict, or all elements of a set, that [has keys](Self::has_keys) and grew by so many bytes with its `more` new
+    /// ones: a container that has not grown since `before`, itself or in the tuples and instances that it has, or else modules.
+    pub(super) fn keyed(&self, before: &Summary, id: ObjectId, (more, bytes): (u64, i64), held: &Held) -> Option<Keyed> {
         let least = self.len_of(id)?;
-        let keys = self.keys(id)?;
+        let (kind, address) = self.met(id)?;
+        let mut sink = KeySink::default();
+        visit::visit(self.reader(), kind, address, &mut sink);
+        let KeySink { keys, values } = sink;
+        if !self.is_by_new_keys(id, (more, bytes), values, held) {
+            return None;
+        }
+        // Of weak references what they refer to, and without those that are elsewhere by chance.
+        let keys: Keys = keys.into_iter().map(|key| self.referent(key)).filter(|key| !self.is_one_for_all(*key)).collect();
         if keys.len() < FEWEST || (keys.len() as u64) < least {
             return None;
         }
@@ -77,7 +85,7 @@ impl Census {
     }
 
     fn is_of_modules(&self, keys: &Keys) -> Option<Keyed> {
-        let is_tensor = |key: &u64| self.class_at(*key).is_some_and(|kind| kind.kind == Kind::Other);
+        let is_tensor = |key: &u64| self.class_if_read(*key).is_some_and(|kind| kind.kind == Kind::Other);
         let may_be = keys.iter().all(is_tensor);
         let parameters = if may_be { Declared::of_modules(self) } else { return None };
         keys.iter().all(|key| parameters.contains(key)).then_some(Keyed::Modules)
@@ -91,30 +99,19 @@ impl Census {
             && self.len_of(id).is_some_and(|len| len <= MOST_KEYS as u64)
     }
 
-    /// Whether one that has keys grew by so many bytes with its `more` new ones, rather than since old ones have larger values now: of
-    /// a dict the new ones are the last.
-    pub(super) fn has_new_keys(&self, id: ObjectId, more: u64, bytes: i64, held: &Held) -> bool {
-        let Some((kind, address)) = self.met(id) else { return false };
-        let mut sink = KeySink::default();
-        visit::visit(self.reader(), kind, address, &mut sink);
-        let old = sink.values.len().saturating_sub(usize::try_from(more).unwrap_or(usize::MAX));
-        let new = self.ids_of(sink.values.drain(old..));
+    /// Whether it grew by so many bytes with its `more` new keys, rather than since old ones have larger values now: of a dict the new
+    /// ones are the last.
+    fn is_by_new_keys(&self, id: ObjectId, (more, bytes): (u64, i64), mut values: Vec<u64>, held: &Held) -> bool {
+        let old = values.len().saturating_sub(usize::try_from(more).unwrap_or(usize::MAX));
+        let new = self.ids_of(values.drain(old..));
         let is_its_own = |value: &&ObjectId| self.objects().parent(**value) == Parent::Object(id);
         let by_new: u64 = new.values().filter(is_its_own).map(|value| held.bytes(*value)).sum();
         by_new.saturating_add(self.objects().size(id)) >= bytes.unsigned_abs() / 2
     }
 
-    /// The keys of a dict, the elements of a set, but for those that are elsewhere by chance; of weak references what they refer to.
-    fn keys(&self, id: ObjectId) -> Option<Keys> {
-        let (kind, address) = self.met(id)?;
-        let mut sink = KeySink::default();
-        visit::visit(self.reader(), kind, address, &mut sink);
-        Some(sink.keys.into_iter().map(|key| self.referent(key)).filter(|key| !self.is_one_for_all(*key)).collect())
-    }
-
     /// Whether the whole program may have one object of this value: a small number, `None`, a text of one character.
     fn is_one_for_all(&self, key: u64) -> bool {
-        let Some(kind) = self.class_at(key) else { return false };
+        let Some(kind) = self.class_if_read(key) else { return false };
         match kind.kind {
             Kind::Int => self.reader().int(key).is_some_and(|value| value.abs() <= SMALL),
             Kind::Str | Kind::Bytes => self.reader().len(key).is_some_and(|len| len <= 1),
@@ -124,16 +121,14 @@ impl Census {
     }
 
     fn referent(&self, key: u64) -> u64 {
-        let is_weak = self.class_at(key).is_some_and(|kind| kind.kind == Kind::Weakref);
+        let is_weak = self.class_if_read(key).is_some_and(|kind| kind.kind == Kind::Weakref);
         let referent = || self.reader().pointer(key.checked_add(REFERENT)?);
         if is_weak { referent().unwrap_or(key) } else { key }
     }
 
-    /// The class of an object that the walk has come to.
-    fn class_at(&self, address: u64) -> Option<&Type> {
-        // The target may have gone on since: what was not read then is not read now.
-        let known = Some(address).filter(|address| self.image().has_read(*address))?;
-        self.types().get(self.types().find(self.reader().type_of(known)?)?)
+    /// The class of an object that the walk has come to. The target may have gone on since: what was not read then is not read now.
+    fn class_if_read(&self, address: u64) -> Option<&Type> {
+        Some(address).filter(|address| self.image().has_read(*address)).and_then(|address| self.class_at(address))
     }
 
     /// `len()` of a container or a tuple that was there at the look before and had as many elements.
@@ -172,7 +167,7 @@ impl Census {
             found.room -= found.met.len();
             *left = found.room;
             let of_few = |(address, label)| {
-                let kind = self.class_at(address)?;
+                let kind = self.class_if_read(address)?;
                 (label == Label::Named("__dict__") || has_few(kind)).then_some((kind, address))
             };
             next = std::mem::take(&mut found.met).into_iter().filter_map(of_few).collect();
@@ -183,7 +178,7 @@ impl Census {
 
 /// Tuples, and instances of classes of Python code.
 fn has_few(kind: &Type) -> bool {
-    kind.kind == Kind::Tuple || kind.has(flags::HEAPTYPE) && kind.kind == Kind::Other
+    kind.kind == Kind::Tuple || kind.has_attributes_alone()
 }
 
 /// Takes note of keys and their values.

@@ -19,9 +19,7 @@ impl Census {
 
     fn short_within(&self, object: u64, depth: u32) -> String {
         let read = self.reader();
-        let Some(kind) = read.type_of(object).and_then(|at| self.types().find(at)).and_then(|id| self.types().get(id)) else {
-            return "?".to_owned();
-        };
+        let Some(kind) = self.class_at(object) else { return "?".to_owned() };
         let plain = !kind.has(flags::HEAPTYPE);
         match kind.kind {
             Kind::Str => read.text(object).map(|text| quote(&text)),

@@ -237,7 +237,7 @@ impl Census {
 
     /// The text of a key that is a str.
     fn str_key(&self, key: u64) -> Option<String> {
-        let kind = self.types().get(self.types().find(self.reader().type_of(key)?)?)?;
+        let kind = self.class_at(key)?;
         self.reader().text(key).filter(|_| kind.kind == Kind::Str)
     }
 
@@ -300,8 +300,7 @@ impl Census {
     /// The code of the function object at an address.
     fn function_code(&self, function: u64) -> Option<u64> {
         let read = self.reader();
-        let kind = self.types().get(self.types().find(read.type_of(function)?)?)?;
-        (kind.kind == Kind::Function).then_some(())?;
+        (self.class_at(function)?.kind == Kind::Function).then_some(())?;
         let (offset, _) = read.layout.function.iter().find(|(_, name)| *name == "__code__")?;
         read.pointer(function.checked_add(*offset)?)
     }

@@ -19,8 +19,7 @@ const VALUE: u64 = 16;
 pub fn claimed(census: &Census, class: &Type, object: u64) -> Option<(i8, i8)> {
     let read = census.reader();
     let device = attribute(read, class, object, &NAMES)?;
-    let types = census.types();
-    let is_device = types.get(types.find(read.type_of(device)?)?).is_some_and(|class| class.name == DEVICE);
+    let is_device = census.class_at(device).is_some_and(|class| class.name == DEVICE);
     let [kind, index] = read.image.array::<2>(device.checked_add(VALUE)?).filter(|_| is_device)?;
     let kind = i8::try_from(kind).ok().filter(|kind| super::dtype::is_device(*kind))?;
     Some((kind, i8::from_le_bytes([index])))

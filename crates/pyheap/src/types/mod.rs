@@ -85,6 +85,12 @@ impl Type {
         self.flags & flag != 0
     }
 
+    /// Whether it is a class of Python code whose instances are no containers, functions or the like: what they refer to are attributes.
+    #[must_use]
+    pub fn has_attributes_alone(&self) -> bool {
+        self.has(flags::HEAPTYPE) && self.kind == Kind::Other
+    }
+
     /// What lies before an object of this type, in bytes: the collector's head, the words of its attributes.
     #[must_use]
     pub fn head(&self) -> u64 {
