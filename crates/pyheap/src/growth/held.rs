@@ -94,11 +94,11 @@ impl Census {
     /// How many objects each of these holds, itself included; in their order.
     #[must_use]
     pub fn held_counts(&self, ids: &[ObjectId]) -> Vec<u64> {
-        if ids.is_empty() {
-            return Vec::new();
-        }
-        let counts = counts(self.objects());
-        ids.iter().map(|id| u64::from(counts[id.0 as usize])).collect()
+        let each: Option<Vec<u64>> = ids.iter().map(|id| self.objects().count_below(*id)).collect();
+        each.unwrap_or_else(|| {
+            let counts = counts(self.objects());
+            ids.iter().map(|id| u64::from(counts[id.0 as usize])).collect()
+        })
     }
 
     /// The objects to which such a root leads by itself, through no other object.
@@ -182,5 +182,7 @@ mod tests {
         let all: Vec<u64> = objects.ids().map(|id| held.get(id)).collect();
         assert_eq!(all, [10 + 100 + 100 + large + just, 100 + large + just, 100, large, just]);
         assert_eq!(counts(&objects), [5, 3, 1, 1, 1]);
+        let below: Vec<_> = objects.ids().map(|id| objects.count_below(id)).collect();
+        assert_eq!(below, [5, 3, 1, 1, 1].map(Some));
     }
 }

@@ -3,9 +3,10 @@
 //! The collector's own reckoning (Modules/gcmodule.c, `update_refs` and `subtract_refs`): an object that has more references
 //! than the others of the same set give it is held by something else.
 
-use super::worker::Shared;
+use super::seen::Seen;
+use super::worker::{Shared, VISITS};
 use crate::size;
-use crate::types::Types;
+use crate::types::Cache;
 use crate::visit::{self, Label, Sink};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -19,11 +20,28 @@ pub struct Split {
     pub cycles: Vec<u64>,
 }
 
-struct Count<'a>(&'a mut HashMap<u64, u32, RandomState>);
+/// Counts the references to them.
+struct Count {
+    references: HashMap<u64, u32, RandomState>,
+    /// The same objects: most references lead to others, which is faster told so.
+    are_inside: Seen,
+}
 
-impl Sink for Count<'_> {
+impl Count {
+    fn of(objects: &[u64]) -> Self {
+        let are_inside = Seen::new();
+        for object in objects {
+            are_inside.set(*object);
+        }
+        Self { references: objects.iter().map(|object| (*object, 0)).collect(), are_inside }
+    }
+}
+
+impl Sink for Count {
     fn edge(&mut self, target: u64, _: Label) {
-        if let Some(count) = self.0.get_mut(&target) {
+        if self.are_inside.has(target)
+            && let Some(count) = self.references.get_mut(&target)
+        {
             *count = count.saturating_add(1);
         }
     }
@@ -36,24 +54,23 @@ impl Sink for Count<'_> {
 /// Splits them.
 pub fn split(shared: Shared<'_>, unseen: Vec<u64>) -> Split {
     let Shared { read, types, claims, .. } = shared;
-    let mut inside: HashMap<u64, u32, RandomState> = unseen.iter().map(|object| (*object, 0)).collect();
-    for object in &unseen {
-        if let Some(kind) = kind(types, read, *object)
+    let (mut count, mut cache) = (Count::of(&unseen), Cache::new(types, read));
+    for (at, object) in unseen.iter().enumerate() {
+        if let Some(soon) = unseen.get(at + VISITS) {
+            read.image.prefetch(*soon);
+        }
+        if let Some(kind) = read.type_of(*object).and_then(|kind| types.get(cache.look(kind)?))
             && claims.claim(size::size(read, kind, *object), *object)
         {
-            visit::visit(read, kind, *object, &mut Count(&mut inside));
+            visit::visit(read, kind, *object, &mut count);
             // An instance holds its class, if that was made at run time.
-            Count(&mut inside).edge(kind.address, Label::Item);
+            count.edge(kind.address, Label::Item);
         }
     }
     let is_held = |object: &u64| {
         let references = read.image.u64(*object).unwrap_or(0) & read.layout.reference_mask;
-        references > u64::from(inside.get(object).copied().unwrap_or(0))
+        references > u64::from(count.references.get(object).copied().unwrap_or(0))
     };
     let (held, cycles) = unseen.iter().partition(|object| is_held(object));
     Split { held, cycles }
-}
-
-fn kind<'a>(types: &'a Types, read: crate::read::Reader<'_>, object: u64) -> Option<&'a crate::types::Type> {
-    types.get(types.look(read, read.type_of(object)?)?)
 }

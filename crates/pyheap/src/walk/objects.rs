@@ -5,6 +5,7 @@
 use super::worker::Output;
 use crate::types::TypeId;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// An object's number. A parent's number is smaller than its children's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,6 +15,8 @@ pub struct ObjectId(pub u32);
 pub const LIMIT: usize = 1 << 31;
 
 const ROOT: u32 = 1 << 31;
+/// Levels below an object that are gone down to count what it holds.
+const LEVELS: usize = 1000;
 
 /// Who led to an object first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +45,10 @@ impl Found {
 
     pub fn address(&self) -> u64 {
         self.place & ((1 << 48) - 1)
+    }
+
+    pub fn kind(&self) -> TypeId {
+        TypeId((self.place >> 48) as u32)
     }
 
     /// 0: not known yet.
@@ -117,10 +124,12 @@ impl Objects {
         (&self.sizes, &self.large)
     }
 
-    /// Whether nothing remains to be learned of an object by a visit.
-    #[inline]
-    pub(super) fn is_done(&self, id: ObjectId) -> bool {
-        self.sizes[id.0 as usize] != 0
+    /// Adds objects as they were found, to be visited.
+    pub(super) fn put_in(&self, into: &mut Vec<Found>, range: Range<u32>) {
+        into.extend((range.start as usize..range.end as usize).map(|id| {
+            let place = u64::from(self.places[id]) | u64::from(self.regions[id]) << 32 | u64::from(self.kinds[id]) << 48;
+            Found { place, parent: self.parents[id], size: self.sizes[id] }
+        }));
     }
 
     /// Adds to an object's size what belongs to it and lies elsewhere.
@@ -144,19 +153,44 @@ impl Objects {
     /// The objects to which this one led first, in their order. They lie side by side, as objects are visited in the order of their
     /// numbers; only some to which roots led may lie between them.
     pub fn children(&self, id: ObjectId) -> impl Iterator<Item = ObjectId> + '_ {
-        let (mut from, mut to) = (id.0 as usize + 1, self.parents.len().max(id.0 as usize + 1));
+        let from = self.first_below(id.0, id.0 as usize + 1);
+        let rest = (from..self.parents.len()).map(|at| ObjectId(at as u32));
+        let rest = rest.filter(|at| self.parents[at.0 as usize] & ROOT == 0);
+        rest.take_while(move |at| self.parents[at.0 as usize] == id.0)
+    }
+
+    /// The first object from a place on to which one with this number or a later one led.
+    fn first_below(&self, least: u32, from: usize) -> usize {
+        let (mut from, mut to) = (from, self.parents.len().max(from));
         while from < to {
             let middle = from.midpoint(to);
             // One to which a root led says nothing of its neighbours' parents: the next one after it does.
             let after = self.parents[middle..to].iter().position(|parent| parent & ROOT == 0);
             match after.map(|after| middle + after) {
-                Some(at) if self.parents[at] < id.0 => from = at + 1,
+                Some(at) if self.parents[at] < least => from = at + 1,
                 _ => to = middle,
             }
         }
-        let rest = (from..self.parents.len()).map(|at| ObjectId(at as u32));
-        let rest = rest.filter(|at| self.parents[at.0 as usize] & ROOT == 0);
-        rest.take_while(move |at| self.parents[at.0 as usize] == id.0)
+        from
+    }
+
+    /// How many objects were found through this one, itself included. Those of one level lie side by side as their parents do. `None`
+    /// where it takes longer to go from level to level than to count those of all objects: below a linked list.
+    pub fn count_below(&self, id: ObjectId) -> Option<u64> {
+        let (mut level, mut count) = (id.0..id.0 + 1, 1);
+        for _ in 0..LEVELS {
+            let from = self.first_below(level.start, level.end as usize);
+            let to = self.first_below(level.end, from);
+            // Roots may have led to those just before.
+            let Some(before) = self.parents[from..to].iter().position(|parent| parent & ROOT == 0) else { return Some(count) };
+            let from = from + before;
+            if self.parents[from..to].iter().any(|parent| parent & ROOT != 0) {
+                return None;
+            }
+            count += (to - from) as u64;
+            level = from as u32..to as u32;
+        }
+        None
     }
 
     /// Adds what a stretch gave: the sizes of those of its objects that had none, and the objects that it found.
@@ -212,5 +246,8 @@ mod tests {
             let expected: Vec<ObjectId> = objects.ids().filter(|child| objects.parent(*child) == Parent::Object(id)).collect();
             assert_eq!(objects.children(id).collect::<Vec<_>>(), expected, "{id:?}");
         }
+        // Where a root led to one amid a level, it is not counted this way.
+        let below: Vec<_> = [0, 1, 2, 3, 9, 10].map(|id| objects.count_below(ObjectId(id))).into();
+        assert_eq!(below, [None, Some(2), Some(1), None, Some(2), Some(1)]);
     }
 }

@@ -1,8 +1,8 @@
 //! The other threads of a walk. They are started when the first level is worth it and wait for the next one from then on: to start one
 //! for each level takes as long as a few hundred objects.
 
-use super::objects::Objects;
-use super::worker::{Claiming, Output, SPARE, Shared, Worker};
+use super::objects::{Found, Objects};
+use super::worker::{Manner, Output, SPARE, Shared, Worker};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -24,32 +24,81 @@ pub struct Team<'scope, 'a> {
 
 /// One of them.
 struct Member<'scope> {
-    levels: Sender<Level>,
+    tasks: Sender<Task>,
     outputs: Receiver<Outputs>,
     /// Outputs whose memory it may use again.
     spare: Vec<Output>,
     thread: Option<ScopedJoinHandle<'scope, ()>>,
 }
 
-/// Objects that are to be visited by all: whoever is done with a stretch takes the next one.
-struct Level {
+/// Where the objects of a level are.
+#[derive(Clone)]
+pub enum Level {
+    /// Among all others.
+    Numbered,
+    /// In what the visit of the level before found.
+    Fresh(Arc<Fresh>),
+}
+
+/// What a visit found: objects that have numbers, but stand nowhere else yet.
+pub struct Fresh {
+    /// What each stretch of that visit gave, in their order.
+    pub outputs: Vec<Output>,
+    /// The number of the first object that each of them found.
+    firsts: Vec<u32>,
+}
+
+impl Fresh {
+    /// The first object has the number `first`.
+    pub fn new(outputs: Vec<Output>, first: u32) -> Self {
+        let count = |next: &mut u32, output: &Output| Some(std::mem::replace(next, *next + output.found.len() as u32));
+        let firsts = outputs.iter().scan(first, count).collect();
+        Self { outputs, firsts }
+    }
+
+    fn put_in(&self, into: &mut Vec<Found>, range: &Range<u32>) {
+        let mut at = range.start;
+        // The last that begins there: those before it that begin at the same place found nothing.
+        let first = self.firsts.partition_point(|first| *first <= at).saturating_sub(1);
+        for (output, first) in self.outputs.iter().zip(&self.firsts).skip(first) {
+            let found = output.found.get((at - first) as usize..).unwrap_or_default();
+            let found = &found[..found.len().min((range.end - at) as usize)];
+            into.extend_from_slice(found);
+            at += found.len() as u32;
+            if at == range.end {
+                return;
+            }
+        }
+    }
+}
+
+/// A level that is visited by all: whoever is done with a stretch takes the next one.
+struct Task {
+    level: Level,
     next: Arc<AtomicU32>,
     end: u32,
-    /// Objects of a stretch.
-    len: u32,
-    claiming: Claiming,
+    manner: Manner,
     spare: Vec<Output>,
 }
 
-impl Level {
-    fn visit(&self, worker: &mut Worker<'_>, objects: &Objects) -> Outputs {
-        let mut outputs = Vec::new();
+impl Task {
+    fn done(&self, worker: &mut Worker<'_>, objects: &RwLock<Objects>) -> Outputs {
+        let (mut outputs, mut stretch) = (Outputs::new(), Vec::new());
+        let Manner { claiming, len } = self.manner;
         loop {
-            let start = self.next.fetch_add(self.len, Ordering::Relaxed);
+            let start = self.next.fetch_add(len, Ordering::Relaxed);
             if start >= self.end {
                 return outputs;
             }
-            outputs.push((start, worker.expand(objects, start..(start + self.len).min(self.end), self.claiming)));
+            let range = start..self.end.min(start + len);
+            stretch.clear();
+            match &self.level {
+                Level::Numbered => {
+                    objects.read().unwrap_or_else(PoisonError::into_inner).put_in(&mut stretch, range);
+                }
+                Level::Fresh(fresh) => fresh.put_in(&mut stretch, &range),
+            }
+            outputs.push((start, worker.expand(&stretch, start, claiming)));
         }
     }
 }
@@ -65,18 +114,27 @@ impl<'scope, 'a: 'scope> Team<'scope, 'a> {
         self.len
     }
 
-    /// Visits objects by stretches of `len`, with `own` as one more of them; what each stretch gave, in order.
-    pub fn visit(&mut self, range: Range<u32>, len: u32, claiming: Claiming, own: &mut Worker<'a>) -> Vec<Output> {
+    /// Visits the objects of a level that have these numbers, with `own` as one more of them, once that is done with what is to be done
+    /// `meanwhile`; what each stretch gave, in order.
+    pub fn visit(
+        &mut self,
+        level: &Level,
+        range: Range<u32>,
+        manner: Manner,
+        own: &mut Worker<'a>,
+        meanwhile: impl FnOnce(),
+    ) -> Vec<Output> {
         while self.members.len() < self.len {
             self.members.push(Member::start(self.scope, self.shared, self.objects));
         }
         let next = Arc::new(AtomicU32::new(range.start));
-        let level = |spare| Level { next: Arc::clone(&next), end: range.end, len, claiming, spare };
+        let task = |spare| Task { level: level.clone(), next: Arc::clone(&next), end: range.end, manner, spare };
         for member in &mut self.members {
             // Whether one has ended is seen when it is to say what it found.
-            let _ = member.levels.send(level(std::mem::take(&mut member.spare)));
+            let _ = member.tasks.send(task(std::mem::take(&mut member.spare)));
         }
-        let mut outputs = level(Vec::new()).visit(own, &self.objects.read().unwrap_or_else(PoisonError::into_inner));
+        meanwhile();
+        let mut outputs = task(Vec::new()).done(own, self.objects);
         outputs.extend(self.members.iter_mut().flat_map(Member::outputs));
         outputs.sort_unstable_by_key(|(start, _)| *start);
         outputs.into_iter().map(|(_, output)| output).collect()
@@ -94,19 +152,21 @@ impl<'scope, 'a: 'scope> Team<'scope, 'a> {
 
 impl<'scope> Member<'scope> {
     fn start<'a: 'scope>(scope: &'scope Scope<'scope, 'a>, shared: Shared<'a>, objects: &'a RwLock<Objects>) -> Self {
-        let (levels, to_do) = channel::<Level>();
+        let (tasks, to_do) = channel::<Task>();
         let (done, outputs) = channel();
         let thread = scope.spawn(move || {
             let mut worker = Worker::new(shared);
-            for mut level in to_do {
-                std::mem::take(&mut level.spare).into_iter().for_each(|output| worker.reuse(output));
-                let outputs = level.visit(&mut worker, &objects.read().unwrap_or_else(PoisonError::into_inner));
+            for mut task in to_do {
+                std::mem::take(&mut task.spare).into_iter().for_each(|output| worker.reuse(output));
+                let outputs = task.done(&mut worker, objects);
+                // What was visited is to be had again by whoever gave it, as soon as all have answered.
+                drop(task);
                 if done.send(outputs).is_err() {
                     return;
                 }
             }
         });
-        Self { levels, outputs, spare: Vec::new(), thread: Some(thread) }
+        Self { tasks, outputs, spare: Vec::new(), thread: Some(thread) }
     }
 
     /// What it found at a level. Its panic becomes ours: without its part the objects of the next level would have wrong numbers.

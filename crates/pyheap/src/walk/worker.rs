@@ -1,21 +1,25 @@
 //! One thread of a walk: visits a stretch of objects, and gathers what they refer to.
 
 use super::claims::Claims;
-use super::objects::{Found, ObjectId, Objects};
+use super::objects::Found;
 use super::seen::Seen;
 use crate::offsets::fixed;
 use crate::read::Reader;
 use crate::size;
 use crate::types::{Cache, TypeId, Types, flags};
 use crate::visit::{self, Label, Sink};
-use std::ops::Range;
 
 /// The count of references that immortal objects have (3.12); no other has as many.
 const MOST_REFERENCES: u64 = 1 << 32;
 /// A reference is looked at so many references after it was found, and an object visited so many objects after that was
 /// announced: most of a walk's time is waiting for memory, so it is told early what will be wanted (measured: a quarter less).
 const AHEAD: usize = 16;
-const VISITS: u32 = 8;
+pub const VISITS: usize = 8;
+/// Bytes that the processor fetches at once.
+const LINE: u64 = 64;
+/// Targets of the last references that are remembered, by address: half of all references lead to what one of the last few hundred led
+/// to (None, a name, a type), and need not be looked at. So many lie within the nearest cache.
+const RECENT: usize = 256;
 /// Outputs whose memory is kept to be used again.
 pub const SPARE: usize = 256;
 /// References of a stretch that may wait to be claimed: two lists may lead to the same few objects a million times.
@@ -41,6 +45,15 @@ pub enum Claiming {
     InOrder,
 }
 
+/// How a level is given out.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// Objects of a stretch.
+    pub len: u32,
+    /// When what they lead to is given to one of the threads.
+    pub claiming: Claiming,
+}
+
 /// What one stretch gave.
 #[derive(Default)]
 pub struct Output {
@@ -60,6 +73,7 @@ pub struct Worker<'a> {
     parent: u32,
     claiming: Claiming,
     ahead: Ahead,
+    recent: [u64; RECENT],
     output: Output,
     /// Emptied ones, whose memory is taken again: fresh memory costs more than what is written to it.
     spare: Vec<Output>,
@@ -77,6 +91,7 @@ impl<'a> Worker<'a> {
             parent: 0,
             claiming: Claiming::AtOnce,
             ahead: Ahead::default(),
+            recent: [0; RECENT],
             output: Output::default(),
             spare: Vec::new(),
             unclaimed: 0,
@@ -84,33 +99,34 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Visits a stretch of objects.
-    pub fn expand(&mut self, objects: &Objects, stretch: Range<u32>, claiming: Claiming) -> Output {
+    /// Visits a stretch of objects, whose numbers begin with `first`.
+    pub fn expand(&mut self, stretch: &[Found], first: u32, claiming: Claiming) -> Output {
         let Shared { read, types, .. } = self.shared;
         self.claiming = claiming;
         self.output = self.spare.pop().unwrap_or_default();
         self.output.visited = stretch.len();
-        for id in stretch.clone() {
-            let soon = ObjectId(id + VISITS);
-            if soon.0 < stretch.end && !objects.is_done(soon) {
-                read.image.prefetch(objects.address(soon));
+        for (at, object) in stretch.iter().enumerate() {
+            if let Some(soon) = stretch.get(at + VISITS).filter(|soon| soon.size() == 0) {
+                read.image.prefetch(soon.address());
+                read.image.prefetch(soon.address() + LINE);
             }
-            if objects.is_done(ObjectId(id)) {
+            // Nothing remains to be learned of one whose size is known.
+            if object.size() != 0 {
                 continue;
             }
-            let (address, kind) = (objects.address(ObjectId(id)), objects.kind(ObjectId(id)));
-            let Some(kind) = types.get(kind).filter(|_| !self.lied_to) else {
+            let address = object.address();
+            let Some(kind) = types.get(object.kind()).filter(|_| !self.lied_to) else {
                 self.output.sizes.push(0);
                 continue;
             };
             let size = size::size(read, kind, address);
             self.output.sizes.push(size);
             self.claim(size, address);
-            self.parent = id;
+            self.parent = first + at as u32;
             visit::visit(read, kind, address, self);
         }
         for _ in 0..AHEAD {
-            self.refer(Reference::default());
+            self.refer(0, Sort::Edge);
         }
         std::mem::take(&mut self.output)
     }
@@ -141,7 +157,7 @@ impl<'a> Worker<'a> {
     }
 
     /// The same for what only looks like one.
-    pub fn likely_object(&mut self, address: u64, label: Label) -> Option<TypeId> {
+    pub fn likely_object(&mut self, address: u64, is_on_stack: bool) -> Option<TypeId> {
         let kind = self.new_object(address)?;
         let read = self.shared.read;
         // Freed memory has a link of the allocator here, or 0.
@@ -154,26 +170,31 @@ impl<'a> Worker<'a> {
             return None;
         }
         // A stale value on a stack may lead to anything that has been freed and used again.
-        if label == Label::Stack && !(known.has(flags::HAVE_GC) && is_tracked(read, address)) {
+        if is_on_stack && !(known.has(flags::HAVE_GC) && is_tracked(read, address)) {
             return None;
         }
         Some(kind)
     }
 
-    /// Notes a reference, and takes up the one that was noted `AHEAD` references ago.
-    #[inline]
-    fn refer(&mut self, new: Reference) {
+    /// Notes a reference of the object that is visited, and takes up the one that was noted `AHEAD` references ago.
+    fn refer(&mut self, target: u64, sort: Sort) {
         let Shared { read, seen, .. } = self.shared;
-        if new.target != 0 {
-            seen.prefetch(new.target);
-            read.image.prefetch(new.target);
+        if target != 0 {
+            seen.prefetch(target);
+            read.image.prefetch(target);
+            // What tells its size lies in the next line then.
+            if target % LINE >= LINE / 2 {
+                read.image.prefetch(target.wrapping_add(LINE / 2));
+            }
         }
+        let new = Reference { target, parent: self.parent, sort };
         let place = self.ahead.next % AHEAD;
         self.ahead.next += 1;
         let old = std::mem::replace(&mut self.ahead.references[place], new);
-        let kind = match old.guess {
-            None => self.new_object(old.target),
-            Some(label) => self.likely_object(old.target, label),
+        let kind = match old.sort {
+            Sort::Edge => self.new_object(old.target),
+            Sort::Word => self.likely_object(old.target, false),
+            Sort::OnStack => self.likely_object(old.target, true),
         };
         let Some(kind) = kind else { return };
         let waits = self.claiming == Claiming::InOrder;
@@ -225,13 +246,24 @@ impl<'a> Worker<'a> {
     }
 }
 
+/// What says that there is a reference.
+#[derive(Clone, Copy, Default)]
+enum Sort {
+    /// Its place.
+    #[default]
+    Edge,
+    /// That it looks like one.
+    Word,
+    /// The same, of a frame's stack.
+    OnStack,
+}
+
 /// A reference that is waiting to be looked at.
 #[derive(Clone, Copy, Default)]
 struct Reference {
     target: u64,
     parent: u32,
-    /// The label of one that was guessed.
-    guess: Option<Label>,
+    sort: Sort,
 }
 
 /// References that were noted and not yet looked at: meanwhile the processor fetches what they lead to.
@@ -244,12 +276,26 @@ struct Ahead {
 impl Sink for Worker<'_> {
     #[inline]
     fn edge(&mut self, target: u64, _: Label) {
-        self.refer(Reference { target, parent: self.parent, guess: None });
+        let recent = &mut self.recent[place(target)];
+        if *recent != target {
+            *recent = target;
+            self.refer(target, Sort::Edge);
+        }
     }
 
     fn guess(&mut self, word: u64, label: Label) {
-        self.refer(Reference { target: word, parent: self.parent, guess: Some(label) });
+        // What was guessed is not remembered: it may be a reference all the same where its place says so.
+        if self.recent[place(word)] != word {
+            self.refer(word, if label == Label::Stack { Sort::OnStack } else { Sort::Word });
+        }
     }
+}
+
+/// Where a target is remembered.
+#[inline]
+fn place(target: u64) -> usize {
+    // Fibonacci hashing: most objects lie at multiples of 16.
+    (target.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % RECENT
 }
 
 /// Whether the collector has an object in one of its lists.
