@@ -1,7 +1,7 @@
 //! Which addresses have been seen: one bit per 8 bytes, in tables that exist only where something was seen.
 
-use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Addresses of a process are below this.
 const END: u64 = 1 << 48;
@@ -18,23 +18,36 @@ type Table = [AtomicPtr<Bits>; ENTRIES];
 /// entries would take longer than a small walk.
 pub struct Seen {
     top: Box<[AtomicPtr<Table>]>,
+    /// Addresses whose tables and bits were made: who looks for them in the tables brings each page of these to memory.
+    made: Mutex<Made>,
+}
+
+#[derive(Default)]
+struct Made {
+    tables: Vec<u64>,
+    bits: Vec<u64>,
 }
 
 impl Seen {
     /// An empty set.
     pub fn new() -> Self {
         // SAFETY: a null AtomicPtr is all zeros.
-        Self { top: unsafe { Box::new_zeroed_slice(ENTRIES).assume_init() } }
+        Self { top: unsafe { Box::new_zeroed_slice(ENTRIES).assume_init() }, made: Mutex::default() }
+    }
+
+    /// Where the bits for the 64 KiB around an address are told, if that has been made.
+    #[inline]
+    fn slot(&self, address: u64) -> Option<&AtomicPtr<Bits>> {
+        let table = self.top.get((address >> 32) as usize)?.load(Ordering::Acquire);
+        // SAFETY: null, or made by `Box` and published with Release; it lives as long as the set.
+        Some(&unsafe { table.as_ref() }?[(address >> 16) as usize % ENTRIES])
     }
 
     /// The bits for the 64 KiB around an address, if any of them was set.
     #[inline]
     fn bits(&self, address: u64) -> Option<&Bits> {
-        let table = self.top.get((address >> 32) as usize)?.load(Ordering::Acquire);
-        // SAFETY: null, or made by `Box` and published with Release; it lives as long as the set.
-        let bits = unsafe { table.as_ref() }?[(address >> 16) as usize % ENTRIES].load(Ordering::Acquire);
         // SAFETY: as above.
-        unsafe { bits.as_ref() }
+        unsafe { self.slot(address)?.load(Ordering::Acquire).as_ref() }
     }
 
     /// Whether an address was seen.
@@ -65,47 +78,39 @@ impl Seen {
     /// Makes the bits for the 64 KiB around an address, which is below `END`.
     #[cold]
     fn make(&self, address: u64) -> &Bits {
-        // SAFETY: tables of null pointers and of bits that are not set are all zeros.
-        let table = unsafe { first(&self.top[(address >> 32) as usize], || Box::<Table>::new_zeroed().assume_init()) };
-        // SAFETY: as above.
-        unsafe { first(&table[(address >> 16) as usize % ENTRIES], || Box::<Bits>::new_zeroed().assume_init()) }
-    }
-}
-
-/// What a slot leads to; made now, unless another thread is first.
-///
-/// # Safety
-/// The slot must be null or lead to what `Box::into_raw` gave, and outlive the result.
-unsafe fn first<T>(slot: &AtomicPtr<T>, make: impl FnOnce() -> Box<T>) -> &T {
-    let mut there = slot.load(Ordering::Acquire);
-    if there.is_null() {
-        let fresh = Box::into_raw(make());
-        match slot.compare_exchange(ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => there = fresh,
-            Err(theirs) => {
-                // SAFETY: nobody else has seen it.
-                drop(unsafe { Box::from_raw(fresh) });
-                there = theirs;
-            }
+        // What another thread makes meanwhile is ours, too.
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = &self.top[(address >> 32) as usize];
+        if slot.load(Ordering::Acquire).is_null() {
+            // SAFETY: a table of null pointers is all zeros.
+            slot.store(Box::into_raw(unsafe { Box::<Table>::new_zeroed().assume_init() }), Ordering::Release);
+            made.tables.push(address);
         }
+        // SAFETY: made by `Box`, and kept as long as the set.
+        let slot = unsafe { &(*slot.load(Ordering::Acquire))[(address >> 16) as usize % ENTRIES] };
+        if slot.load(Ordering::Acquire).is_null() {
+            // SAFETY: bits that are not set are all zeros.
+            slot.store(Box::into_raw(unsafe { Box::<Bits>::new_zeroed().assume_init() }), Ordering::Release);
+            made.bits.push(address);
+        }
+        // SAFETY: as above.
+        unsafe { &*slot.load(Ordering::Acquire) }
     }
-    // SAFETY: not null, and by the caller's word made by `Box` and kept.
-    unsafe { &*there }
 }
 
 impl Drop for Seen {
     fn drop(&mut self) {
-        for slot in &mut self.top {
-            let table = *slot.get_mut();
-            if table.is_null() {
-                continue;
+        let made = std::mem::take(self.made.get_mut().unwrap_or_else(PoisonError::into_inner));
+        for address in made.bits {
+            if let Some(slot) = self.slot(address) {
+                // SAFETY: made by `Box` for this address alone, and nobody else has the set any more.
+                drop(unsafe { Box::from_raw(slot.load(Ordering::Relaxed)) });
             }
-            // SAFETY: made by `Box`, and nobody else has the set any more.
-            let mut table = unsafe { Box::from_raw(table) };
-            for bits in table.iter_mut().map(AtomicPtr::get_mut).filter(|bits| !bits.is_null()) {
-                // SAFETY: as above.
-                drop(unsafe { Box::from_raw(*bits) });
-            }
+        }
+        for address in made.tables {
+            let table = *self.top[(address >> 32) as usize].get_mut();
+            // SAFETY: as above.
+            drop(unsafe { Box::from_raw(table) });
         }
     }
 }

@@ -66,6 +66,13 @@ pub struct Output {
     pub sizes: Vec<u64>,
 }
 
+impl Output {
+    /// One of so many objects, with room for twice as many in what they lead to: most need not be moved about while they grow.
+    fn of(objects: usize) -> Self {
+        Self { found: Vec::with_capacity(2 * objects), sizes: Vec::with_capacity(objects), ..Self::default() }
+    }
+}
+
 /// One thread.
 pub struct Worker<'a> {
     shared: Shared<'a>,
@@ -103,7 +110,7 @@ impl<'a> Worker<'a> {
     pub fn expand(&mut self, stretch: &[Found], first: u32, claiming: Claiming) -> Output {
         let Shared { read, types, .. } = self.shared;
         self.claiming = claiming;
-        self.output = self.spare.pop().unwrap_or_default();
+        self.output = self.spare.pop().unwrap_or_else(|| Output::of(stretch.len()));
         self.output.visited = stretch.len();
         for (at, object) in stretch.iter().enumerate() {
             if let Some(soon) = stretch.get(at + VISITS).filter(|soon| soon.size() == 0) {

@@ -43,6 +43,8 @@ pub struct Cluster {
 /// The table and the clusters.
 pub struct Store {
     top: Box<[AtomicPtr<Table>]>,
+    /// Addresses whose tables were made: who looks for them in `top` brings each page of that to memory.
+    tables: Mutex<Vec<u64>>,
     slabs: Mutex<Slabs>,
     /// Bytes of memory that the store holds.
     held: AtomicU64,
@@ -65,7 +67,7 @@ impl Store {
     pub fn new() -> Self {
         // SAFETY: a null AtomicPtr is all zeros.
         let top = unsafe { Box::new_zeroed_slice(ENTRIES).assume_init() };
-        Self { top, slabs: Mutex::default(), held: AtomicU64::new(0) }
+        Self { top, tables: Mutex::default(), slabs: Mutex::default(), held: AtomicU64::new(0) }
     }
 
     /// Bytes of memory that the store holds: an upper bound of what it has touched.
@@ -168,6 +170,7 @@ impl Store {
             let fresh = Box::into_raw(unsafe { Box::<Table>::new_zeroed().assume_init() });
             match slot.compare_exchange(ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
+                    self.tables.lock().unwrap_or_else(PoisonError::into_inner).push(address);
                     self.held.fetch_add(PAGE, Ordering::Relaxed);
                     table = fresh;
                 }
@@ -186,12 +189,9 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        for slot in &mut self.top {
-            let table = *slot.get_mut();
-            if !table.is_null() {
-                // SAFETY: made by Box, and nobody else has the store any more.
-                drop(unsafe { Box::from_raw(table) });
-            }
+        for address in self.tables.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            // SAFETY: made by Box for this address alone, and nobody else has the store any more.
+            drop(unsafe { Box::from_raw(*self.top[(*address >> 32) as usize].get_mut()) });
         }
         for slab in &self.slabs.get_mut().unwrap_or_else(PoisonError::into_inner).whole {
             // SAFETY: mapped with this length, unmapped once, and nothing that was lent out of it outlives the store.
