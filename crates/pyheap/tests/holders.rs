@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Target, pythons};
-use lowtide_pyheap::Census;
+use lowtide_pyheap::{Census, Parent};
 use std::collections::BTreeMap;
 
 /// The paths of all planted objects, by their markers.
@@ -70,6 +70,38 @@ fn what_many_modules_know_has_the_same_name_however_many_look() {
             );
         }
     }
+}
+
+/// A large level is visited in parts, a smaller one while the one before is put in order: whatever the way, each object is found once,
+/// with its size and by what has it.
+#[test]
+fn all_objects_of_large_levels_are_found_however_many_look() {
+    for python in pythons() {
+        let target = Target::start(&python, "levels.py");
+        let rows = target.said["rows"].as_u64().unwrap();
+        let [by_one, by_two] = [1, 2].map(|threads| below(&target.census(threads), rows));
+        assert_eq!([by_one.len() as u64, by_two.len() as u64], [4 * rows; 2], "lists, tuples and two texts each");
+        let differ = by_one.iter().zip(&by_two).find(|(one, two)| one != two);
+        assert!(differ.is_none(), "{}: {differ:?}", target.said["version"]);
+    }
+}
+
+/// What was found through the list that has so many items: address, size, the address of what has it, in the order of the addresses.
+fn below(census: &Census, rows: u64) -> Vec<(u64, u64, u64)> {
+    let objects = census.objects();
+    let list = objects.ids().find(|id| census.len_of(*id) == Some(rows)).expect("the list");
+    let (mut found, mut held) = (Vec::new(), vec![false; objects.len()]);
+    held[list.0 as usize] = true;
+    for id in objects.ids() {
+        if let Parent::Object(parent) = objects.parent(id)
+            && held[parent.0 as usize]
+        {
+            held[id.0 as usize] = true;
+            found.push((objects.address(id), objects.size(id), objects.address(parent)));
+        }
+    }
+    found.sort();
+    found
 }
 
 #[test]

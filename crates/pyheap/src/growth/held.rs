@@ -8,6 +8,9 @@ use crate::census::{Census, Total};
 use crate::types::Kind;
 use crate::walk::{ObjectId, Objects, Parent, Root};
 
+/// To look at an object for where a level begins takes as long as to add up so many that lie side by side.
+const LOOKS: usize = 8;
+
 /// What each object holds, itself included. Two columns of 4 bytes: there may be tens of millions, and few hold 4 GiB.
 #[derive(Debug)]
 pub struct Held {
@@ -94,7 +97,9 @@ impl Census {
     /// How many objects each of these holds, itself included; in their order.
     #[must_use]
     pub fn held_counts(&self, ids: &[ObjectId]) -> Vec<u64> {
-        let each: Option<Vec<u64>> = ids.iter().map(|id| self.objects().count_below(*id)).collect();
+        // More looks would take longer than to count those of all objects.
+        let mut left = self.objects().len() / LOOKS;
+        let each: Option<Vec<u64>> = ids.iter().map(|id| self.objects().count_below(*id, &mut left)).collect();
         each.unwrap_or_else(|| {
             let counts = counts(self.objects());
             ids.iter().map(|id| u64::from(counts[id.0 as usize])).collect()
@@ -166,6 +171,7 @@ mod tests {
     use super::*;
     use crate::types::TypeId;
     use crate::walk::Found;
+    use proptest::prelude::*;
 
     #[test]
     fn each_holds_itself_and_all_below_also_where_that_is_more_than_4_gib() {
@@ -182,7 +188,49 @@ mod tests {
         let all: Vec<u64> = objects.ids().map(|id| held.get(id)).collect();
         assert_eq!(all, [10 + 100 + 100 + large + just, 100 + large + just, 100, large, just]);
         assert_eq!(counts(&objects), [5, 3, 1, 1, 1]);
-        let below: Vec<_> = objects.ids().map(|id| objects.count_below(id)).collect();
-        assert_eq!(below, [5, 3, 1, 1, 1].map(Some));
+    }
+
+    /// Objects as a walk finds them: each rank of roots is followed to the end, level by level, before the next; `children` says how many
+    /// each object leads to.
+    fn found(ranks: &[usize], children: &[usize]) -> Objects {
+        let (mut objects, mut children) = (Objects::default(), children.iter());
+        for roots in ranks {
+            let mut at = objects.len();
+            for _ in 0..*roots {
+                objects.push(Found::by_root(8, TypeId(0), 0));
+            }
+            while at < objects.len() {
+                for _ in 0..children.next().copied().unwrap_or(0) {
+                    objects.push(Found::by_object(8, TypeId(0), at as u32, 8));
+                }
+                at += 1;
+            }
+        }
+        objects
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_below_one_is_counted_as_for_all(
+            ranks in prop::collection::vec(0_usize..40, 1..6),
+            children in prop::collection::vec(prop_oneof![Just(0_usize), 0_usize..5], 0..300),
+        ) {
+            let objects = found(&ranks, &children);
+            let mut any = usize::MAX;
+            let below: Vec<_> = objects.ids().map(|id| objects.count_below(id, &mut any)).collect();
+            let all: Vec<_> = counts(&objects).into_iter().map(|count| Some(u64::from(count))).collect();
+            prop_assert_eq!(below, all);
+        }
+    }
+
+    #[test]
+    fn what_takes_longer_than_to_count_all_is_not_looked_for() {
+        let chain = found(&[1], &vec![1; 10_000]);
+        assert_eq!(chain.count_below(ObjectId(9_990), &mut 1000), Some(11));
+        assert_eq!(chain.count_below(ObjectId(0), &mut 1000), None);
+        let beside = found(&[1, 100_000], &[3, 2, 2]);
+        assert_eq!(beside.count_below(ObjectId(0), &mut 1000), None, "the roots behind it are gone through again and again");
+        let mut any = usize::MAX;
+        assert_eq!(beside.count_below(ObjectId(0), &mut any), Some(8));
     }
 }

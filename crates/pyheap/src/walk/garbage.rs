@@ -20,10 +20,10 @@ pub struct Split {
     pub cycles: Vec<u64>,
 }
 
-/// Counts the references to them.
+/// How many references the objects that no root leads to have from each other.
 struct Count {
     references: HashMap<u64, u32, RandomState>,
-    /// The same objects: most references lead to others, which is faster told so.
+    /// Which objects these are: most references lead to others than them, and that is told faster here.
     are_inside: Seen,
 }
 

@@ -46,7 +46,7 @@ const AMID: usize = 256;
 /// With so many objects the lists are gone through by two threads.
 const MANY: usize = 64 * 1024;
 /// Objects that several threads visit before what they found is put in order: it waits in memory until then, and a level may
-/// have half of all objects.
+/// have half of all objects. What they found of a level waits until the next has been visited.
 const TOGETHER: u32 = 256 * 1024;
 
 /// What a walk gives.
@@ -101,7 +101,7 @@ struct Walk<'scope, 'a> {
     worker: Worker<'a>,
     /// The other threads.
     team: Team<'scope, 'a>,
-    /// Read by all threads while they visit a level, and written to between two levels.
+    /// Read by all threads while they visit a level of it ([`Level::Numbered`]), and written to only when they don't.
     objects: &'a RwLock<Objects>,
     /// Objects that have been visited.
     done: u32,

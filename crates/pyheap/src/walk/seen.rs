@@ -103,7 +103,7 @@ impl Drop for Seen {
         let made = std::mem::take(self.made.get_mut().unwrap_or_else(PoisonError::into_inner));
         for address in made.bits {
             if let Some(slot) = self.slot(address) {
-                // SAFETY: made by `Box` for this address alone, and nobody else has the set any more.
+                // SAFETY: made by `Box`, listed once, and nobody else has the set any more.
                 drop(unsafe { Box::from_raw(slot.load(Ordering::Relaxed)) });
             }
         }
@@ -137,5 +137,17 @@ mod tests {
         assert!(!seen.has(16));
         assert!(!seen.set(END), "no such address");
         assert!(!seen.has(u64::MAX));
+    }
+
+    #[test]
+    fn of_several_threads_one_is_the_first() {
+        let seen = Seen::new();
+        let addresses: Vec<u64> = (0..4).flat_map(|table| (0..500).map(move |at| (table << 32) + at * 0x8008)).collect();
+        let new = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..4).map(|_| scope.spawn(|| addresses.iter().filter(|at| seen.set(**at & !7)).count())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or(0)).sum::<usize>()
+        });
+        assert_eq!(new, addresses.len());
     }
 }

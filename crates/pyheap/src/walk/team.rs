@@ -56,6 +56,7 @@ impl Fresh {
         Self { outputs, firsts }
     }
 
+    /// Adds those with these numbers, all of which must be among them.
     fn put_in(&self, into: &mut Vec<Found>, range: &Range<u32>) {
         let mut at = range.start;
         // The last that begins there: those before it that begin at the same place found nothing.
@@ -115,7 +116,8 @@ impl<'scope, 'a: 'scope> Team<'scope, 'a> {
     }
 
     /// Visits the objects of a level that have these numbers, with `own` as one more of them, once that is done with what is to be done
-    /// `meanwhile`; what each stretch gave, in order.
+    /// `meanwhile`; what each stretch gave, in order. `meanwhile` may add to all objects where the level is a [`Level::Fresh`]: what is
+    /// [`Level::Numbered`] must be there before.
     pub fn visit(
         &mut self,
         level: &Level,
@@ -178,5 +180,37 @@ impl<'scope> Member<'scope> {
             return Outputs::new();
         };
         outputs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::TypeId;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn each_stretch_has_its_objects_however_they_were_found(
+            found in prop::collection::vec(prop_oneof![Just(0_usize), 0_usize..20], 1..30),
+            first in prop_oneof![Just(0_u32), Just((1 << 31) - 600)],
+            len in 1_u32..40,
+        ) {
+            let mut addresses = 0..;
+            let output = |count: &usize| Output {
+                found: addresses.by_ref().take(*count).map(|at| Found::by_object(at, TypeId(3), 7, 0)).collect(),
+                ..Output::default()
+            };
+            let fresh = Fresh::new(found.iter().map(output).collect(), first);
+            let end = first + found.iter().sum::<usize>() as u32;
+            let mut visited = Vec::new();
+            for start in (first..end).step_by(len as usize) {
+                let (mut stretch, before) = (Vec::new(), visited.len());
+                fresh.put_in(&mut stretch, &(start..end.min(start + len)));
+                visited.extend(stretch.iter().map(Found::address));
+                prop_assert_eq!(visited.len() - before, end.min(start + len).abs_diff(start) as usize);
+            }
+            prop_assert!(visited.iter().copied().eq(0..u64::from(end - first)));
+        }
     }
 }

@@ -18,11 +18,14 @@ pub const VISITS: usize = 8;
 /// Bytes that the processor fetches at once.
 const LINE: u64 = 64;
 /// Targets of the last references that are remembered, by address: half of all references lead to what one of the last few hundred led
-/// to (None, a name, a type), and need not be looked at. So many lie within the nearest cache.
+/// to (None, a name, a type), and need not be looked at. So many lie within the nearest cache. The one that is remembered came first in
+/// the walk's order, too: a thread visits what it is given in that order, and what it noted is looked at before the stretch is over.
 const RECENT: usize = 256;
 /// Outputs whose memory is kept to be used again.
 pub const SPARE: usize = 256;
-/// References of a stretch that may wait to be claimed: two lists may lead to the same few objects a million times.
+/// Objects that an output has room for at most, to be kept.
+const KEPT: usize = 64 * 1024;
+/// References of a stretch that may wait to be claimed: there may be lists of millions among a few objects.
 const WAITING: usize = 4 << 20;
 /// Memory is claimed by so many bytes at a time.
 const CLAIM: u64 = 1 << 20;
@@ -140,6 +143,9 @@ impl<'a> Worker<'a> {
 
     /// Takes an output's memory back for a later one; nothing of it waits to be claimed any more.
     pub fn reuse(&mut self, mut output: Output) {
+        if output.found.capacity() > KEPT {
+            return;
+        }
         output.found.clear();
         output.sizes.clear();
         if self.spare.len() < SPARE {
@@ -150,7 +156,7 @@ impl<'a> Worker<'a> {
     fn claim(&mut self, size: u64, object: u64) {
         self.unclaimed = self.unclaimed.saturating_add(size);
         if self.unclaimed >= CLAIM {
-            self.lied_to = !self.shared.claims.claim(std::mem::take(&mut self.unclaimed), object);
+            self.lied_to |= !self.shared.claims.claim(std::mem::take(&mut self.unclaimed), object);
         }
     }
 
@@ -205,10 +211,7 @@ impl<'a> Worker<'a> {
         };
         let Some(kind) = kind else { return };
         let waits = self.claiming == Claiming::InOrder;
-        // `[None] * 1000`, and the like.
-        let is_twice = || self.output.found.last().is_some_and(|last| last.address() == old.target);
-        let is_ours = if waits { !is_twice() } else { seen.set(old.target) };
-        if is_ours {
+        if waits || seen.set(old.target) {
             let size = self.leaf_size(old.target, kind);
             self.output.found.push(Found::by_object(old.target, kind, old.parent, size));
             if waits {

@@ -190,7 +190,7 @@ impl Store {
 impl Drop for Store {
     fn drop(&mut self) {
         for address in self.tables.get_mut().unwrap_or_else(PoisonError::into_inner) {
-            // SAFETY: made by Box for this address alone, and nobody else has the store any more.
+            // SAFETY: made by Box, listed once, and nobody else has the store any more.
             drop(unsafe { Box::from_raw(*self.top[(*address >> 32) as usize].get_mut()) });
         }
         for slab in &self.slabs.get_mut().unwrap_or_else(PoisonError::into_inner).whole {
