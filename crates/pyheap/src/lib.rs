@@ -19,6 +19,7 @@ mod python;
 pub mod read;
 mod resources;
 mod size;
+mod spread;
 pub mod torch;
 pub mod types;
 mod untouched;

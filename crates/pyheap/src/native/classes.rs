@@ -7,6 +7,7 @@
 use super::area::Areas;
 use super::glibc::Tally;
 use super::window::Window;
+use crate::spread;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -72,8 +73,7 @@ impl Classes {
         if !word.is_multiple_of(8) || !all.contains(&word) {
             return None;
         }
-        // Fibonacci hashing: tables lie near each other.
-        let slot = (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize % RECENT;
+        let slot = spread::slot(word, RECENT);
         match self.recent.get(slot) {
             Some((known, id)) if *known == word => *id,
             _ => {

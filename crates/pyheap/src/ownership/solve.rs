@@ -14,6 +14,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::index::Index;
+use crate::spread;
 
 /// Groups of holders that can be asked about at once: a word for each object has their bits twice, as they are and as they were
 /// on the way by which it was found.
@@ -154,8 +155,8 @@ impl Own {
         Self { bits, sieve }
     }
 
-    fn place(address: u64) -> u32 {
-        (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as u32
+    fn place(address: u64) -> usize {
+        spread::slot(address, u64::BITS as usize)
     }
 
     #[inline]

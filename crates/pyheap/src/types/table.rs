@@ -2,6 +2,7 @@
 
 use super::Type;
 use crate::read::Reader;
+use crate::spread;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
@@ -124,8 +125,7 @@ impl<'a> Cache<'a> {
     /// The type at an address.
     #[inline]
     pub fn look(&mut self, address: u64) -> Option<TypeId> {
-        // Fibonacci hashing: types lie at multiples of 16 and often at the same distance.
-        let slot = (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize % SLOTS;
+        let slot = spread::slot(address, SLOTS);
         match self.slots[slot] {
             Some((known, id)) if known == address => id,
             _ => {

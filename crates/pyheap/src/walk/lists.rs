@@ -4,6 +4,7 @@ use super::objects;
 use crate::error::Error;
 use crate::offsets::fixed;
 use crate::python::Python;
+use crate::spread;
 use lowtide_remote::Image;
 
 /// What the lists hold.
@@ -203,8 +204,7 @@ impl Places {
     /// Where it is, or would be.
     fn slot(&self, node: u64) -> usize {
         let mask = self.slots.len() - 1;
-        // Fibonacci hashing: nodes lie near each other.
-        let mut slot = (node.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
+        let mut slot = spread::slot(node, self.slots.len());
         while self.slots[slot] != 0 && self.slots[slot] != node {
             slot = (slot + 1) & mask;
         }

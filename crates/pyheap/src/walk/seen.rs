@@ -78,7 +78,7 @@ impl Seen {
     /// Makes the bits for the 64 KiB around an address, which is below `END`.
     #[cold]
     fn make(&self, address: u64) -> &Bits {
-        // What another thread makes meanwhile is ours, too.
+        // Another thread may have made them meanwhile.
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = &self.top[(address >> 32) as usize];
         if slot.load(Ordering::Acquire).is_null() {

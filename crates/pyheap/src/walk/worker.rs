@@ -6,6 +6,7 @@ use super::seen::Seen;
 use crate::offsets::fixed;
 use crate::read::Reader;
 use crate::size;
+use crate::spread;
 use crate::types::{Cache, TypeId, Types, flags};
 use crate::visit::{self, Label, Sink};
 
@@ -286,7 +287,7 @@ struct Ahead {
 impl Sink for Worker<'_> {
     #[inline]
     fn edge(&mut self, target: u64, _: Label) {
-        let recent = &mut self.recent[place(target)];
+        let recent = &mut self.recent[spread::slot(target, RECENT)];
         if *recent != target {
             *recent = target;
             self.refer(target, Sort::Edge);
@@ -295,17 +296,10 @@ impl Sink for Worker<'_> {
 
     fn guess(&mut self, word: u64, label: Label) {
         // What was guessed is not remembered: it may be a reference all the same where its place says so.
-        if self.recent[place(word)] != word {
+        if self.recent[spread::slot(word, RECENT)] != word {
             self.refer(word, if label == Label::Stack { Sort::OnStack } else { Sort::Word });
         }
     }
-}
-
-/// Where a target is remembered.
-#[inline]
-fn place(target: u64) -> usize {
-    // Fibonacci hashing: most objects lie at multiples of 16.
-    (target.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % RECENT
 }
 
 /// Whether the collector has an object in one of its lists.

@@ -45,10 +45,10 @@ class Trainer:
         self.every, self.for_every = [], {}
         self.rows = [[] for _ in range(1200)]
         self.for_rows = {}
-        # Python has one object for each of these numbers.
         # Has a place for each, and they come one by one.
         self.ring, self.for_ring = [None] * 2000, {}
         self.users, self.by_user = ["user %d" % n for n in range(1200)], {}
+        # Python has one object for each of these numbers.
         self.numbers, self.for_numbers = list(range(1000)), {}
         self.ids, self.for_ids = list(range(2000, 3200)), {}
         self.history = []

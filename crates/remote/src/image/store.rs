@@ -166,19 +166,15 @@ impl Store {
         let slot = &self.top[(address >> 32) as usize];
         let mut table = slot.load(Ordering::Acquire);
         if table.is_null() {
-            // SAFETY: a table of null pointers is all zeros.
-            let fresh = Box::into_raw(unsafe { Box::<Table>::new_zeroed().assume_init() });
-            match slot.compare_exchange(ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => {
-                    self.tables.lock().unwrap_or_else(PoisonError::into_inner).push(address);
-                    self.held.fetch_add(PAGE, Ordering::Relaxed);
-                    table = fresh;
-                }
-                Err(theirs) => {
-                    // SAFETY: nobody else has seen it.
-                    drop(unsafe { Box::from_raw(fresh) });
-                    table = theirs;
-                }
+            let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+            // Another thread may have made it meanwhile.
+            table = slot.load(Ordering::Acquire);
+            if table.is_null() {
+                // SAFETY: a table of null pointers is all zeros.
+                table = Box::into_raw(unsafe { Box::<Table>::new_zeroed().assume_init() });
+                slot.store(table, Ordering::Release);
+                tables.push(address);
+                self.held.fetch_add(PAGE, Ordering::Relaxed);
             }
         }
         // SAFETY: a published table lives as long as the store.
